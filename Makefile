@@ -1,0 +1,129 @@
+# One command for each habit; `make help` lists them.
+
+GO       ?= go
+GOARCH   ?= $(shell $(GO) env GOARCH)
+CC       ?= gcc
+NM       ?= nm
+READELF  ?= readelf
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+BUILD    := build
+PLUGIN   := $(BUILD)/out_kafka_reconnect.so
+PRIVATE  := $(BUILD)/librdkafka_kafka_reconnect.so
+HOST     := $(BUILD)/chost
+BROKER   := $(BUILD)/embedded
+LINT     := $(BUILD)/tools/golangci-lint
+
+# The module that brings librdkafka, pinned by go.mod: archive and header.
+MODULE    = $(shell $(GO) mod download github.com/confluentinc/confluent-kafka-go/v2 && $(GO) list -m -f '{{.Dir}}' github.com/confluentinc/confluent-kafka-go/v2)
+VENDORED  = $(MODULE)/kafka/librdkafka_vendor
+ARCHIVE   = $(VENDORED)/librdkafka_glibc_linux_$(GOARCH).a
+
+GO_SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './test/*' -not -path './tools/*' -not -path './$(BUILD)/*')
+C_SOURCES  := $(wildcard *.c *.h reconnect/rdkafka/*.c reconnect/rdkafka/*.h)
+HOST_SOURCES := $(wildcard test/e2e/chost/*.c)
+
+# The documented bounds that `make symbols` checks.
+MAX_TLS   := 512
+MAX_GLIBC := 2.34
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Print what there is.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+.PHONY: build
+build: $(PLUGIN) ## Build the plugin and its private librdkafka into build/.
+
+$(PRIVATE): packaging/private-librdkafka.sh go.mod
+	CC="$(CC)" NM="$(NM)" packaging/private-librdkafka.sh "$(ARCHIVE)" "$(VENDORED)" $(BUILD)
+
+# Go's build cache sees flags, not the library behind them: its hash is one of the flags, so
+# that a changed library is never linked with old objects.
+$(PLUGIN): $(PRIVATE) $(GO_SOURCES) $(C_SOURCES) packaging/exports.map go.mod go.sum
+	CGO_ENABLED=1 GOARCH=$(GOARCH) CC="$(CC)" \
+	CGO_CFLAGS="-O2 -g -include $(CURDIR)/$(BUILD)/renames.h -I$(VENDORED) -DOKR_MODULE_HEADER -DOKR_LIBRARY=$$(sha256sum $(PRIVATE) $(BUILD)/renames.h | sha256sum | cut -c1-16)" \
+	CGO_LDFLAGS="-L$(CURDIR)/$(BUILD) -lrdkafka_kafka_reconnect -Wl,-rpath,\$$ORIGIN" \
+	$(GO) build -tags rdkafka_private -buildmode=c-shared -trimpath \
+	  -ldflags '-s -w -X out_kafka_reconnect/internal/version.Version=$(VERSION) -extldflags "-Wl,--version-script=$(CURDIR)/packaging/exports.map -Wl,-z,defs"' \
+	  -o $@ .
+	@rm -f $(BUILD)/out_kafka_reconnect.h
+
+.PHONY: symbols
+symbols: $(PLUGIN) ## Check what the built library exports, needs and reserves.
+	NM="$(NM)" READELF="$(READELF)" packaging/check-symbols.sh $(PLUGIN) $(PRIVATE) $(MAX_TLS) $(MAX_GLIBC)
+
+.PHONY: pure
+pure: ## Test the packages that need no C compiler.
+	CGO_ENABLED=0 $(GO) test ./plugin/... ./reconnect ./reconnect/fsm ./reconnect/reconnecttest ./internal/...
+
+.PHONY: unit
+unit: ## Test everything that needs no broker and no host, under the race detector.
+	$(GO) test -race ./...
+
+.PHONY: asan
+asan: ## Test the client binding under the address sanitizer.
+	$(GO) test -asan ./reconnect/rdkafka
+
+$(HOST): $(HOST_SOURCES) $(wildcard test/e2e/chost/*.h)
+	@mkdir -p $(BUILD)
+	$(CC) -O1 -g -Wall -Wextra -Werror -rdynamic -o $@ $(HOST_SOURCES) -ldl -lpthread
+
+$(BROKER): $(shell find test/e2e/embedded -name '*.go')
+	$(GO) build -o $@ ./test/e2e/embedded
+
+.PHONY: e2e
+e2e: $(PLUGIN) $(HOST) ## Run every scenario: embedded broker, real Kafka, C host, and Fluent Bit when there is one.
+	$(GO) test -tags e2e -count=1 -timeout 40m ./test/e2e/...
+
+.PHONY: test
+test: check pure unit asan e2e ## Run all tests (Java and Maven are needed for real Kafka).
+
+.PHONY: demo
+demo: $(PLUGIN) $(HOST) ## Watch an outage: deliver, stop Kafka, keep logging, start Kafka, all delivered.
+	$(GO) run ./cmd/demo -plugin $(PLUGIN) -host $(HOST)
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	$(GO) test -run '^$$' -bench . -benchmem ./plugin/... ./reconnect/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME (default 30s).
+	packaging/fuzz.sh $(or $(FUZZTIME),30s)
+
+$(LINT): tools/go.mod tools/go.sum
+	@mkdir -p $(dir $@)
+	cd tools && $(GO) build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: lint
+lint: $(LINT) ## Run the linters.
+	$(LINT) run ./...
+
+.PHONY: fmt
+fmt: $(LINT) ## Format the sources.
+	$(LINT) fmt ./...
+
+.PHONY: vet
+vet: ## Run go vet.
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./test/e2e/...
+
+.PHONY: docs
+docs: ## Generate docs/configuration.md and the state table of docs/architecture.md.
+	$(GO) run ./cmd/docgen
+
+.PHONY: docs-check
+docs-check: ## Check that the generated documents are current.
+	$(GO) run ./cmd/docgen -check
+
+.PHONY: tidy
+tidy: ## Check that go.mod and go.sum are current.
+	$(GO) mod tidy -diff
+
+.PHONY: check
+check: vet lint tidy docs-check symbols ## All checks that are no tests.
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf $(BUILD)

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"out_kafka_reconnect/plugin/config"
+)
+
+// The hand-written parts of docs/configuration.md. What depends on a table is not in
+// them.
+var (
+	//go:embed configuration_head.md
+	configurationHead string
+	//go:embed configuration_catchall.md
+	configurationCatchAll string
+	//go:embed configuration_differences.md
+	configurationDifferences string
+)
+
+// renderConfiguration makes docs/configuration.md from the tables of plugin/config.
+func renderConfiguration() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(configurationHead)
+	for _, s := range config.Sections {
+		renderSection(&b, s)
+	}
+	renderSettings(&b)
+	renderRules(&b)
+	b.WriteString(configurationCatchAll)
+	b.WriteString(configurationDifferences)
+	renderForeign(&b)
+	return b.Bytes(), nil
+}
+
+// renderSection writes one group of options: a table, then what the table has no room
+// for.
+func renderSection(b *bytes.Buffer, s config.Section) {
+	fmt.Fprintf(b, "\n## %s\n\n", s.Title)
+	if s.Intro != "" {
+		fmt.Fprintf(b, "%s\n\n", s.Intro)
+	}
+	b.WriteString("| key | kind | default | allowed | meaning |\n|---|---|---|---|---|\n")
+	for _, o := range s.Options {
+		row(b, code(o.Name), string(o.Kind), orDash(code(o.Default)), orDash(o.Allowed), o.Doc)
+	}
+	b.WriteString("\n")
+	for _, o := range s.Options {
+		if o.Note == "" && len(o.Aliases) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "- %s:", code(o.Name))
+		if o.Note != "" {
+			b.WriteString(" " + o.Note)
+		}
+		if len(o.Aliases) > 0 {
+			fmt.Fprintf(b, " Also written %s.", codes(o.Aliases))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// renderSettings lists the properties that the plugin sets.
+func renderSettings(b *bytes.Buffer) {
+	b.WriteString("\n### What the plugin sets\n\n")
+	b.WriteString("These differ from librdkafka's own defaults. A value in the section replaces them, unless the next" +
+		" table names them.\n\n| property | value | why |\n|---|---|---|\n")
+	for _, s := range config.Settings {
+		row(b, code(s.Name), s.Value, s.Why)
+	}
+	b.WriteString("\nIdempotence is switched off, with a warning, when the section sets `acks` to anything but all," +
+		" `max.in.flight` above 5, `retries` 0, `queue.buffering.backpressure.threshold` above 1 or" +
+		" `queuing.strategy lifo`, for librdkafka does not allow these with it. Then a connection that breaks can double" +
+		" what was in flight. With `acks 0` the brokers acknowledge nothing, and nothing can be promised.\n")
+}
+
+// renderRules lists the properties that the section can't set.
+func renderRules(b *bytes.Buffer) {
+	b.WriteString("\n### What the supervisor owns\n\n")
+	b.WriteString("A value in the section is not applied; a warning at the start says so.\n\n" +
+		"| property | why | use instead |\n|---|---|---|\n")
+	for _, r := range config.Owned {
+		row(b, code(r.Name), r.Why, orDash(code(r.Use)))
+	}
+	b.WriteString("\n### What is refused\n\n| property | why |\n|---|---|\n")
+	for _, r := range config.Refused {
+		row(b, code(r.Name), r.Why)
+	}
+	b.WriteString("\n### What is never printed\n\n")
+	fmt.Fprintf(b, "The values of %s, of properties that this version does not know, and of anything that looks like an"+
+		" address with a password in it appear as `***` in every message.\n", codes(config.Secrets))
+}
+
+// renderForeign lists the keys of the built-in output that are not supported yet.
+func renderForeign(b *bytes.Buffer) {
+	b.WriteString("\n### Keys of the built-in output that are not supported yet\n\n" +
+		"| key | what it is about | if it is set |\n|---|---|---|\n")
+	for _, k := range config.Foreign {
+		effect := "a warning: it has no effect"
+		if k.Refuse {
+			effect = "the start is refused"
+			if len(k.Formats) > 0 {
+				effect = "a warning: it has no effect without `format " + strings.Join(k.Formats, "` or `") + "`"
+			}
+			if k.Switch {
+				effect += "; `false` is ignored"
+			}
+		}
+		row(b, codes(append([]string{k.Name}, k.Aliases...)), k.Note, effect)
+	}
+}
+
+// row writes one line of a table.
+func row(b *bytes.Buffer, cells ...string) {
+	for _, c := range cells {
+		fmt.Fprintf(b, "| %s ", strings.ReplaceAll(c, "|", `\|`))
+	}
+	b.WriteString("|\n")
+}
+
+// code sets a word in code type; an empty word stays empty.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func codes(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = code(w)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package main
+
+// #include <stdlib.h>
+// #include <string.h>
+// #include "host.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/fluent/fluent-bit-go/output"
+
+	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/internal/version"
+	"out_kafka_reconnect/plugin"
+	"out_kafka_reconnect/plugin/config"
+	"out_kafka_reconnect/reconnect/rdkafka"
+)
+
+// hostLog is Fluent Bit's log for one instance.
+type hostLog struct {
+	api      *C.okr_host_api
+	instance *C.struct_flb_output_instance
+}
+
+// lastLog is the log of the newest instance, for what belongs to none.
+var lastLog atomic.Pointer[slog.Logger]
+
+// Enabled asks the host, which knows the level of the instance and of the service.
+func (h hostLog) Enabled(level slog.Level) bool {
+	return C.okr_host_log_check(h.api, h.instance, hostLevel(level)) != 0
+}
+
+// Print writes one line through the host.
+func (h hostLog) Print(level slog.Level, line string) {
+	text := C.CString(line)
+	defer C.free(unsafe.Pointer(text))
+	C.okr_host_log(h.api, hostLevel(level), text)
+}
+
+func hostLevel(l slog.Level) C.int {
+	switch {
+	case l >= slog.LevelError:
+		return C.OKR_LOG_ERROR
+	case l >= slog.LevelWarn:
+		return C.OKR_LOG_WARN
+	case l >= slog.LevelInfo:
+		return C.OKR_LOG_INFO
+	case l >= slog.LevelDebug:
+		return C.OKR_LOG_DEBUG
+	default:
+		return C.OKR_LOG_TRACE
+	}
+}
+
+// librdkafka is the configuration's view of the client binding.
+type librdkafka struct{}
+
+func (librdkafka) CheckProperty(name, value string) error { return rdkafka.CheckProperty(name, value) }
+func (librdkafka) Features() string                       { return rdkafka.Features() }
+
+var errForked = errors.New("the library was opened by another process")
+
+// open makes an instance of the section that Fluent Bit is initialising. It logs why when
+// it can't: the host's own line says only that.
+func open(p unsafe.Pointer) (*plugin.Instance, error) {
+	host := (*C.okr_host_plugin)(p)
+	// The plugin structure is shared by all instances and rewritten at each call, so both
+	// pointers are taken now.
+	relay := flblog.NewRelay(hostLog{host.api, host.instance})
+	number := instances.Number()
+	log := relay.Logger(fmt.Sprintf("output:%s:%s.%d", pluginName, pluginName, number))
+	defer relay.Drain()
+	if os.Getpid() != loadedBy {
+		log.Error("daemon mode is not possible with a Go plugin: Fluent Bit forks after loading it; run it in the foreground under a service manager instead")
+		return nil, errForked
+	}
+	lastLog.Store(log)
+	cfg, err := config.Decode(config.GetterFunc(func(name string) string {
+		return output.FLBPluginConfigKey(p, name)
+	}), librdkafka{})
+	if err != nil {
+		logLines(log, err)
+		return nil, err
+	}
+	props := make([]rdkafka.Property, 0, 64)
+	for _, q := range cfg.Properties() {
+		props = append(props, rdkafka.Property{Name: q.Name, Value: q.Value})
+	}
+	if err := rdkafka.CheckAll(props); err != nil {
+		logLines(log, err)
+		return nil, err
+	}
+	for _, w := range cfg.Warnings {
+		log.Warn(w) //nolint:sloglint // the text is made by package config
+	}
+	log.Info("starting", "version", version.Version, "librdkafka", rdkafka.Version(), "features", rdkafka.Features(), "settings", cfg.Summary())
+	return plugin.New(plugin.Options{
+		Config: cfg,
+		Open:   rdkafka.Opener(rdkafka.Options{Properties: props, KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout, Logger: log}),
+		Relay:  relay,
+		Logger: log,
+	})
+}
+
+// logLines writes one line for each fault: a line of the host ends at 4 KB.
+func logLines(log *slog.Logger, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		log.Error(line) //nolint:sloglint // the text of an error
+	}
+}
+
+// reloadWarning is printed once in the life of the process.
+var reloadWarning sync.Once
+
+// flush hands one chunk to the instance and says on which kind of thread we are.
+func flush(in *plugin.Instance, chunk []byte, tag string) plugin.Result {
+	worker := C.okr_on_worker() != 0
+	if worker && hotReload.Load() {
+		reloadWarning.Do(func() {
+			in.Logger().Warn("hot reload and workers are both in use: Fluent Bit aborts at the second reload of an output written in Go; restart it instead of reloading, or remove workers from this section")
+		})
+	}
+	return in.Flush(chunk, tag, worker)
+}
+
+// chunkBytes is a view of the chunk, which belongs to the host and dies with the call.
+func chunkBytes(data unsafe.Pointer, length C.int) []byte {
+	if data == nil || length <= 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(data), int(length))
+}
+
+// tagText is a view of the tag, which dies with the call too.
+func tagText(tag *C.char) string {
+	if tag == nil {
+		return ""
+	}
+	return unsafe.String((*byte)(unsafe.Pointer(tag)), int(C.strlen(tag)))
+}
+
+// panics limits what a panic prints: the first one with its stack, later ones not at all,
+// since a fault in a flush would come back with every retry.
+var panics sync.Once
+
+// recovered ends a panic at the edge: a Go panic would end Fluent Bit.
+func recovered(r *C.int, result plugin.Result) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*r = C.int(result)
+	panics.Do(func() {
+		text := fmt.Sprintf("panic in the plugin (logged once): %v\n%s", p, debug.Stack())
+		if log := lastLog.Load(); log != nil {
+			log.Error(text) //nolint:sloglint // one text for the log and for standard error
+			return
+		}
+		fmt.Fprintln(os.Stderr, text)
+	})
+}

@@ -1,0 +1,94 @@
+package flblog
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type fakeHost struct {
+	mu    sync.Mutex
+	lines []string
+	min   slog.Level
+}
+
+func (h *fakeHost) Enabled(l slog.Level) bool { return l >= h.min }
+
+func (h *fakeHost) Print(l slog.Level, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, l.String()+" "+text)
+}
+
+func (h *fakeHost) taken() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.lines
+	h.lines = nil
+	return out
+}
+
+func TestRelay_PrintsOnlyWhenDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHost{}
+		r := NewRelay(h)
+		log := r.Logger("output:kafka_reconnect:kafka_reconnect.0").With("instance", 1)
+		log.Warn("all brokers down", "reason", "network", "next_in", 1234567*time.Microsecond, "err", "a \"b\"")
+		if got := h.taken(); got != nil {
+			t.Fatalf("printed before a drain: %q", got)
+		}
+		r.Drain()
+		want := `WARN [output:kafka_reconnect:kafka_reconnect.0] all brokers down instance=1 reason=network next_in=1.23s err="a \"b\""`
+		if got := h.taken(); len(got) != 1 || got[0] != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestRelay_PrintsByItselfWhenTheHostIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHost{}
+		r := NewRelay(h)
+		r.Logger("x").Info("one")
+		time.Sleep(patience + time.Millisecond)
+		synctest.Wait()
+		if got := h.taken(); len(got) != 1 {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
+func TestRelay_BoundsItsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHost{}
+		r := NewRelay(h)
+		log := r.Logger("x")
+		for range maxQueued + 5 {
+			log.Info("line")
+		}
+		r.Drain()
+		got := h.taken()
+		if len(got) != maxQueued+1 || !strings.Contains(got[len(got)-1], "5 log lines were dropped") {
+			t.Fatalf("%d lines, last %q", len(got), got[len(got)-1])
+		}
+	})
+}
+
+func TestRelay_CutsLongLinesAndFollowsTheLevel(t *testing.T) {
+	h := &fakeHost{min: slog.LevelInfo}
+	r := NewRelay(h)
+	r.Logger("x").Debug("hidden")
+	r.Logger("x").Info(strings.Repeat("a", 2*maxLine))
+	r.Close()
+	got := h.taken()
+	if len(got) != 1 || len(got[0]) > maxLine+20 {
+		t.Fatalf("%d lines", len(got))
+	}
+	r.Logger("x").Info("after")
+	if got := h.taken(); len(got) != 1 {
+		t.Fatalf("a line after Close must go out at once, got %q", got)
+	}
+}

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// Getter gives the text of one property of the section. The name is matched in any
+// letter case, and an empty text means that the property is not set: both are Fluent
+// Bit's rules, and it has no call that lists the names.
+type Getter interface {
+	Get(name string) string
+}
+
+// GetterFunc makes a Getter of a function.
+type GetterFunc func(name string) string
+
+// Get calls f.
+func (f GetterFunc) Get(name string) string { return f(name) }
+
+// Checker is librdkafka's own judgement, which this package can't have without cgo.
+type Checker interface {
+	// CheckProperty says whether librdkafka takes the value for the property, and if
+	// not, in librdkafka's words why.
+	CheckProperty(name, value string) error
+	// Features is the value of the property builtin.features: a comma-separated list.
+	Features() string
+}
+
+// Property is one librdkafka property to set.
+type Property struct {
+	Name, Value string
+	// Secret tells that the value must not be printed.
+	Secret bool
+}
+
+// Config is one [OUTPUT] section. Durations and sizes lie within the bounds of their
+// option; docs/configuration.md says what each means.
+type Config struct {
+	// Brokers is the bootstrap list, comma-separated: that of rdkafka.bootstrap.servers
+	// if the section has one.
+	Brokers string
+	// Topics holds at least one topic; the first is the default topic.
+	Topics []string
+	// TopicKey is the top-level key whose value picks the topic; empty means none.
+	TopicKey string
+	// DynamicTopic allows topics that are not in Topics.
+	DynamicTopic bool
+	// MaxDynamicTopics bounds how many of those there may be.
+	MaxDynamicTopics int
+	// Format of the message value.
+	Format Format
+
+	// MessageKey is the literal key of every message; valid if MessageKeySet.
+	MessageKey string
+	// MessageKeySet tells a message key from none (which makes null keys).
+	MessageKeySet bool
+	// MessageKeyField is the top-level field that gives the key; empty means none.
+	MessageKeyField string
+
+	// TimestampKey is the key under which the time is put into the value.
+	TimestampKey string
+	// TimestampFormat is how it is written.
+	TimestampFormat TimestampFormat
+
+	// ClientID is what the brokers see in their logs and quotas.
+	ClientID string
+	// LogLevel is informative only: Fluent Bit's core keeps the key to itself.
+	LogLevel LogLevel
+
+	// ReconnectBackoffMin is the first step of the backoff in an outage.
+	ReconnectBackoffMin time.Duration
+	// ReconnectBackoffMax bounds every wait of the backoff.
+	ReconnectBackoffMax time.Duration
+	// ProbeTimeout bounds one connection attempt, from TCP to the last login step.
+	ProbeTimeout time.Duration
+	// IdlePolicy says what happens to connections without traffic.
+	IdlePolicy IdlePolicy
+	// IdleTimeout is how long nothing must happen before IdleClose closes.
+	IdleTimeout time.Duration
+	// KeepaliveInterval is the time between heartbeats with IdleKeepalive.
+	KeepaliveInterval time.Duration
+	// KeepaliveTimeout is how long a heartbeat may stay unanswered; with
+	// IdleKeepalive it is below KeepaliveInterval.
+	KeepaliveTimeout time.Duration
+	// StallTimeout is the age of the oldest unacknowledged record at which the
+	// connection counts as dead.
+	StallTimeout time.Duration
+
+	// DeliveryWait bounds the wait of a flush that runs on a worker thread.
+	DeliveryWait time.Duration
+	// DeliveryWaitEngine bounds the wait of a flush on the engine thread; zero means
+	// that such a flush never waits.
+	DeliveryWaitEngine time.Duration
+	// QueueLimit bounds the bytes in the client's queue, its overhead included.
+	QueueLimit int64
+	// ShutdownTimeout bounds closing the instance when Fluent Bit stops.
+	ShutdownTimeout time.Duration
+	// ReloadTimeout bounds the same at a hot reload.
+	ReloadTimeout time.Duration
+	// ReceiptTTL is how long the result of a chunk waits for its retry.
+	ReceiptTTL time.Duration
+
+	// Warnings are things in the section that are accepted but probably not meant.
+	// Each is one line and starts with the key.
+	Warnings []string
+
+	// keepaliveProbes tells that socket.keepalive.enable is on.
+	keepaliveProbes bool
+	// properties is what Properties returns.
+	properties []Property
+	// summary is what Summary returns.
+	summary string
+}
+
+// Properties lists what to set at librdkafka, in this order: what this plugin needs,
+// replaced by the section's value where it has one, then the rest of the section's.
+// No property appears twice, not even under another of its names.
+func (c *Config) Properties() []Property { return slices.Clone(c.properties) }
+
+// Summary is the section in one line for the start-up message: what differs from the
+// defaults, as key=value, secrets as ***.
+func (c *Config) Summary() string { return c.summary }
+
+// TCPKeepalive is how long a connection must be silent before the kernel asks whether
+// its peer is still there; 0 leaves that to the kernel's own setting. The heartbeats of
+// IdleKeepalive go to one connection only, so the others rely on it.
+func (c *Config) TCPKeepalive() time.Duration {
+	if c.IdlePolicy != IdleKeepalive || !c.keepaliveProbes {
+		return 0
+	}
+	return c.KeepaliveInterval
+}
+
+// Format is the shape of a message value.
+type Format uint8
+
+// The formats.
+const (
+	FormatJSON Format = iota
+)
+
+var formats = []string{"json"}
+
+// String gives the word used in the section.
+func (f Format) String() string { return word(formats, f) }
+
+// TimestampFormat is how a record's time is written into the message value.
+type TimestampFormat uint8
+
+// The time formats.
+const (
+	// TimestampDouble is seconds since the epoch with six decimals.
+	TimestampDouble TimestampFormat = iota
+	// TimestampISO8601 is UTC text with microseconds.
+	TimestampISO8601
+	// TimestampISO8601NS is UTC text with nanoseconds.
+	TimestampISO8601NS
+)
+
+var timestampFormats = []string{"double", "iso8601", "iso8601_ns"}
+
+// String gives the word used in the section.
+func (f TimestampFormat) String() string { return word(timestampFormats, f) }
+
+// IdlePolicy says what happens to connections without traffic.
+type IdlePolicy uint8
+
+// The idle policies.
+const (
+	// IdleKeepalive sends heartbeats.
+	IdleKeepalive IdlePolicy = iota
+	// IdleClose closes, and connects again for the next record.
+	IdleClose
+	// IdleKeep does nothing.
+	IdleKeep
+)
+
+var idlePolicies = []string{"keepalive", "close", "keep"}
+
+// String gives the word used in the section.
+func (p IdlePolicy) String() string { return word(idlePolicies, p) }
+
+// LogLevel is the lowest level that is logged.
+type LogLevel uint8
+
+// The log levels, named as Fluent Bit names them.
+const (
+	LogError LogLevel = iota
+	LogWarn
+	LogInfo
+	LogDebug
+	LogTrace
+)
+
+var logLevels = []string{"error", "warn", "info", "debug", "trace"}
+
+// String gives the word used in the section.
+func (l LogLevel) String() string { return word(logLevels, l) }
+
+// word is the text of an enumerated value, also of one out of range.
+func word[T ~uint8](words []string, v T) string {
+	if int(v) < len(words) {
+		return words[v]
+	}
+	return "unknown"
+}

@@ -1,0 +1,205 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDecode_Defaults(t *testing.T) {
+	got := *mustDecode(t, minimal)
+	want := Config{
+		Brokers:             "kafka:9092",
+		Topics:              []string{"fluent-bit"},
+		MaxDynamicTopics:    1000,
+		Format:              FormatJSON,
+		TimestampKey:        "@timestamp",
+		TimestampFormat:     TimestampDouble,
+		ClientID:            "fluent-bit",
+		LogLevel:            LogInfo,
+		ReconnectBackoffMin: 100 * time.Millisecond,
+		ReconnectBackoffMax: 5 * time.Second,
+		ProbeTimeout:        5 * time.Second,
+		IdlePolicy:          IdleKeepalive,
+		IdleTimeout:         4 * time.Minute,
+		KeepaliveInterval:   time.Minute,
+		KeepaliveTimeout:    10 * time.Second,
+		StallTimeout:        15 * time.Second,
+		DeliveryWait:        10 * time.Second,
+		DeliveryWaitEngine:  50 * time.Millisecond,
+		QueueLimit:          64 << 20,
+		ShutdownTimeout:     3 * time.Second,
+		ReloadTimeout:       10 * time.Second,
+		ReceiptTTL:          time.Hour,
+	}
+	got.properties, got.summary, got.keepaliveProbes = nil, "", false
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got:\n%+v\nwant:\n%+v", got, want)
+	}
+}
+
+func TestDecode_Values(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		keys section
+		get  func(*Config) any
+		want any
+	}{
+		{"brokers trimmed", section{"brokers": " a:1 ,, b:2, a:1"}, func(c *Config) any { return c.Brokers }, "a:1,b:2"},
+		{"brokers as bootstrap", section{"bootstrap_servers": "a"}, func(c *Config) any { return c.Brokers }, "a"},
+		{"brokers as property", section{"rdkafka.bootstrap.servers": "a:1, b"}, func(c *Config) any { return c.Brokers }, "a:1, b"},
+		{"brokers as old property", section{"rdkafka.metadata.broker.list": "a"}, func(c *Config) any { return c.Brokers }, "a"},
+		{"brokers in catch-all", section{"rdkafka_options": `bootstrap.servers=a\,b`}, func(c *Config) any { return c.Brokers }, "a,b"},
+		{"property replaces brokers", minimal.with("rdkafka.bootstrap.servers", "a"), func(c *Config) any { return c.Brokers }, "a"},
+		{"brokers with protocol", section{"brokers": "SSL://[::1]:9093/x,ssl://h", "rdkafka.security.protocol": "ssl"}, func(c *Config) any { return c.Brokers }, "SSL://[::1]:9093/x,ssl://h"},
+		{"brokers in IPv6", section{"brokers": "[::1]:9092,fe80::1,[::2]"}, func(c *Config) any { return c.Brokers }, "[::1]:9092,fe80::1,[::2]"},
+		{"topics", minimal.with("topics", "a, b.c ,,d_e-F,a"), func(c *Config) any { return c.Topics }, []string{"a", "b.c", "d_e-F"}},
+		{"topic", minimal.with("topic", "a"), func(c *Config) any { return c.Topics }, []string{"a"}},
+		{"longest topic", minimal.with("topics", strings.Repeat("t", 249)), func(c *Config) any { return len(c.Topics[0]) }, 249},
+		{"format in capitals", minimal.with("format", " JSON "), func(c *Config) any { return c.Format }, FormatJSON},
+		{"key in capitals", section{"BROKERS": "a", "Topics": "b"}, func(c *Config) any { return c.Topics[0] }, "b"},
+		{"time format", minimal.with("timestamp_format", "Iso8601"), func(c *Config) any { return c.TimestampFormat }, TimestampISO8601},
+		{"time format ns", minimal.with("timestamp_format", "ISO8601_NS"), func(c *Config) any { return c.TimestampFormat }, TimestampISO8601NS},
+		{"dynamic topic", minimal.with("dynamic_topic", "On"), func(c *Config) any { return c.DynamicTopic }, true},
+		{"no dynamic topic", minimal.with("dynamic_topic", "OFF"), func(c *Config) any { return c.DynamicTopic }, false},
+		{"dynamic topics", minimal.with("max_dynamic_topics", " 7 "), func(c *Config) any { return c.MaxDynamicTopics }, 7},
+		{"message key", minimal.with("message_key", " k "), func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{" k ", true}},
+		{"no message key", minimal, func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{"", false}},
+		{"message key field", minimal.with("message_key_field", "id"), func(c *Config) any { return c.MessageKeyField }, "id"},
+		{"topic key", minimal.with("topic_key", "t"), func(c *Config) any { return c.TopicKey }, "t"},
+		{"time key", minimal.with("timestamp_key", "ts"), func(c *Config) any { return c.TimestampKey }, "ts"},
+		{"client id", minimal.with("client.id", "me"), func(c *Config) any { return c.ClientID }, "me"},
+		{"log level", minimal.with("log_level", "Trace"), func(c *Config) any { return c.LogLevel }, LogTrace},
+		{"duration", minimal.with("reconnect_backoff_max", "1m30s"), func(c *Config) any { return c.ReconnectBackoffMax }, 90 * time.Second},
+		{"duration in capitals", minimal.with("reconnect_backoff_max", "2S"), func(c *Config) any { return c.ReconnectBackoffMax }, 2 * time.Second},
+		{"lowest duration", minimal.with("reconnect_backoff_min", "50ms"), func(c *Config) any { return c.ReconnectBackoffMin }, 50 * time.Millisecond},
+		{"dotted", minimal.with("reconnect.backoff_min", "1s"), func(c *Config) any { return c.ReconnectBackoffMin }, time.Second},
+		{"dotted policy", minimal.with("reconnect.idle_policy", "Close"), func(c *Config) any { return c.IdlePolicy }, IdleClose},
+		{"dotted wait", minimal.with("reconnect.delivery_wait", "1s"), func(c *Config) any { return c.DeliveryWait }, time.Second},
+		{"never wait", minimal.with("delivery_wait_engine", "0s"), func(c *Config) any { return c.DeliveryWaitEngine }, time.Duration(0)},
+		{"policy keep", minimal.with("idle_policy", "keep"), func(c *Config) any { return c.IdlePolicy }, IdleKeep},
+		{"size in MB", minimal.with("queue_limit", "100mb"), func(c *Config) any { return c.QueueLimit }, int64(100e6)},
+		{"size in MiB", minimal.with("queue_limit", "100 MiB"), func(c *Config) any { return c.QueueLimit }, int64(100 << 20)},
+		{"TCP keepalive", minimal.with("keepalive_interval", "30s"), func(c *Config) any { return c.TCPKeepalive() }, 30 * time.Second},
+		{"no TCP keepalive", minimal.with("idle_policy", "close"), func(c *Config) any { return c.TCPKeepalive() }, time.Duration(0)},
+		{"TCP keepalive off", minimal.with("rdkafka.socket.keepalive.enable", "false"), func(c *Config) any { return c.TCPKeepalive() }, time.Duration(0)},
+		{"same twice", minimal.with("idle_policy", "keep", "reconnect.idle_policy", "keep"), func(c *Config) any { return c.IdlePolicy }, IdleKeep},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.get(mustDecode(t, test.keys)); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("%v: got %#v, want %#v", test.keys, got, test.want)
+			}
+		})
+	}
+}
+
+// warningCase is a section that is accepted with warnings.
+type warningCase struct {
+	name string
+	keys section
+	want []string
+}
+
+var warnings = []warningCase{
+	{"none", minimal, nil},
+	{"queue_full_retries", section{"queue_full_retries": "no"}, []string{
+		"queue_full_retries has no effect: a chunk that does not fit under queue_limit is left to Fluent Bit's retry",
+	}},
+	{"group_id", section{"group_id": "g"}, []string{
+		"group_id has no effect: it is about consumer groups, which an output has none of",
+	}},
+	{"gelf key without gelf", section{"gelf_level_key": "l"}, []string{
+		"gelf_level_key has no effect: it is for format gelf",
+	}},
+	{"otlp key without otlp", section{"otlp_logs_partition_by_resource": "on"}, []string{
+		"otlp_logs_partition_by_resource has no effect: it is for format otlp_json or otlp_proto",
+	}},
+	{"switched off", section{"aws_msk_iam": "off", "otlp_logs_partition_by_resource": "False"}, nil},
+	{"ARN alone", section{"aws_msk_iam_cluster_arn": "arn:x"}, []string{
+		"aws_msk_iam_cluster_arn has no effect: it is about login with AWS IAM; alone it does nothing",
+	}},
+	{"several topics", section{"topics": "a,b"}, []string{
+		`topics names 2 topics, but without topic_key all records go to the first, "a"`,
+	}},
+	{"several topics with key", section{"topics": "a,b", "topic_key": "k"}, nil},
+	{"dynamic topic without key", section{"dynamic_topic": "yes"}, []string{"dynamic_topic has no effect without topic_key"}},
+	{"idle timeout without close", section{"reconnect.idle_timeout": "1m"}, []string{
+		"reconnect.idle_timeout has no effect with idle_policy keepalive",
+	}},
+	{"keepalive without keepalive", section{"idle_policy": "close", "keepalive_interval": "5s", "keepalive_timeout": "1s"}, []string{
+		"keepalive_interval has no effect with idle_policy close",
+		"keepalive_timeout has no effect with idle_policy close",
+	}},
+	{"stall before wait", section{"stall_timeout": "5s"}, []string{
+		"stall_timeout 5s is not above delivery_wait 10s: a connection can be shut while a flush still waits for it",
+	}},
+	{"short receipts", section{"receipt_ttl": "30m"}, []string{
+		"receipt_ttl 30m is below the 2000s that Fluent Bit may wait before a retry (scheduler.cap):" +
+			" a chunk that comes back later is written twice",
+	}},
+	{"acks 0", section{"rdkafka.request.required.acks": "0"}, []string{
+		`rdkafka.request.required.acks "0" switches idempotence off, which needs acks all:` +
+			" a connection that breaks can double what was in flight",
+		"rdkafka.request.required.acks 0: the brokers acknowledge nothing, so records can be lost and nobody notices",
+	}},
+	{"consumer", section{"rdkafka.auto.offset.reset": "nonsense", "rdkafka.group.id": "g"}, []string{
+		"rdkafka.group.id is not applied: it is for consumers, and this is a producer",
+		"rdkafka.auto.offset.reset is not applied: it is for consumers, and this is a producer",
+	}},
+	{"two broker lists", section{"rdkafka.bootstrap.servers": "b"}, []string{
+		"brokers is not applied: rdkafka.bootstrap.servers replaces it",
+	}},
+	{"mock", section{"rdkafka.test.mock.num.brokers": "3"}, []string{
+		"rdkafka.test.mock.num.brokers: records go to a mock cluster inside this process and nowhere else",
+	}},
+	{"owned", section{"rdkafka.reconnect.backoff.ms": "5", "rdkafka_options": "log.queue=true"}, []string{
+		"rdkafka.reconnect.backoff.ms is not applied: the supervisor rules the pace of attempts; use reconnect_backoff_min",
+		"rdkafka_options: log.queue is not applied: the plugin brings librdkafka's lines into Fluent Bit's log itself",
+	}},
+	{"finite message timeout", section{"rdkafka.message.timeout.ms": "60000"}, nil},
+}
+
+func TestDecode_Warnings(t *testing.T) {
+	for _, test := range warnings {
+		t.Run(test.name, func(t *testing.T) {
+			keys := minimal.with()
+			for k, v := range test.keys {
+				keys[k] = v
+			}
+			sameLines(t, "warnings", mustDecode(t, keys).Warnings, test.want)
+		})
+	}
+}
+
+func TestSummary(t *testing.T) {
+	for _, test := range []struct {
+		keys section
+		want string
+	}{
+		{minimal, "brokers=kafka:9092"},
+		{minimal.with("topics", "fluent-bit", "reconnect_backoff_min", "0.1s", "format", "Json"), "brokers=kafka:9092"},
+		{
+			minimal.with("topics", "a,b", "idle_policy", "KEEP", "queue_limit", "1gib", "dynamic_topic", "on", "topic_key", "a b"),
+			`brokers=kafka:9092 topics=a,b topic_key="a b" dynamic_topic=true idle_policy=keep queue_limit=1GiB`,
+		},
+		{minimal.with("client_id", "user:pw@host"), "brokers=kafka:9092 client_id=***"},
+		{
+			minimal.with("rdkafka_options", "sasl.password=x, linger.ms=5", "rdkafka.acks", "all"),
+			"brokers=kafka:9092 rdkafka.acks=all rdkafka.sasl.password=*** rdkafka.linger.ms=5",
+		},
+		{section{"rdkafka.bootstrap.servers": "b", "rdkafka.reconnect.backoff.ms": "1"}, "brokers=b"},
+	} {
+		if got := mustDecode(t, test.keys).Summary(); got != test.want {
+			t.Errorf("%v:\ngot  %s\nwant %s", test.keys, got, test.want)
+		}
+	}
+}
+
+func TestEnums_OutOfRange(t *testing.T) {
+	for _, got := range []string{Format(9).String(), TimestampFormat(9).String(), IdlePolicy(9).String(), LogLevel(9).String()} {
+		if got != "unknown" {
+			t.Errorf("got %q, want unknown", got)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// verdicts are texts of librdkafka 2.11.1, as it gave them.
+var verdicts = library{
+	features: bundled,
+	refuse: map[string]string{
+		"queue.buffering.max.ms=abc":       `Invalid value for configuration property "queue.buffering.max.ms"`,
+		"queue.buffering.max.ms=9999999":   "Configuration property \"queue.buffering.max.ms\" value 1e+07 is outside allowed range 0..900000\n",
+		"compression.codec=zz":             `Invalid value "zz" for configuration property "compression.codec"`,
+		"dr_cb=x":                          `Property "dr_cb" must be set through dedicated .._set_..() function`,
+		"socket.keepalive.enable=yes":      `Expected bool value for "socket.keepalive.enable": true or false`,
+		"sasl.password=open sesame, sadly": `Invalid value for configuration property "sasl.password": open sesame, sa`,
+	},
+}
+
+// faultCase is a section that is refused: the keys go into the minimal section.
+type faultCase struct {
+	name string
+	keys section
+	want []string
+}
+
+var sectionFaults = []faultCase{
+	{"no brokers", section{"brokers": ""}, []string{
+		"brokers: is not set; write host:port of at least one broker, for example kafka-1:9092",
+	}},
+	{"empty brokers", section{"brokers": " , "}, []string{
+		`brokers: " , " names no broker; write host:port of at least one`,
+	}},
+	{"empty bootstrap servers", section{"brokers": "", "rdkafka.bootstrap.servers": ","}, []string{
+		`rdkafka.bootstrap.servers: "," names no broker; write host:port of at least one`,
+	}},
+	{"port", section{"brokers": "a:9092,b:kafka"}, []string{
+		`brokers: "a:9092,b:kafka" has no port between 1 and 65535 in "b:kafka"`,
+	}},
+	{"port range", section{"brokers": "", "bootstrap.servers": "[::1]:70000"}, []string{
+		`bootstrap.servers: "[::1]:70000" has no port between 1 and 65535 in "[::1]:70000"`,
+	}},
+	{"protocol", section{"brokers": "SASL_SSL://a:1"}, []string{
+		`brokers: "SASL_SSL://a:1" has the protocol of "SASL_SSL://a:1", but security.protocol is plaintext`,
+	}},
+	{"user in brokers", section{"brokers": "me:geheim@a:1"}, []string{
+		"brokers: *** names a user; that belongs into rdkafka.sasl.username and rdkafka.sasl.password",
+	}},
+	{"topics", section{"topics": "ok,a b,..,ä"}, []string{
+		`topics: "ok,a b,..,ä" has names that Kafka refuses:` +
+			` "a b" (a topic name consists of letters a-z, digits, '.', '_' and '-'),` +
+			` ".." (a topic is never called "." or ".."),` +
+			` "ä" (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
+	}},
+	{"long topic", section{"topics": strings.Repeat("t", 250)}, []string{
+		`topics: "` + strings.Repeat("t", 80) + `…" has names that Kafka refuses: "` + strings.Repeat("t", 80) +
+			`…" (a topic name has at most 249 characters)`,
+	}},
+	{"password in the wrong key", section{"format": "me:geheim@host", "topics": "https://me:geheim@host"}, []string{
+		`topics: *** has names that Kafka refuses: *** (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
+		`format: *** is unknown; allowed: json`,
+	}},
+	{"no topic", section{"topics": ","}, []string{`topics: "," names no topic`}},
+	{"unknown format", section{"format": "xml"}, []string{`format: "xml" is unknown; allowed: json`}},
+	{"later format", section{"format": "MsgPack"}, []string{`format: "MsgPack" is not supported yet; allowed: json`}},
+	{"time format", section{"timestamp_format": "rfc3339"}, []string{
+		`timestamp_format: "rfc3339" is unknown; allowed: double, iso8601, iso8601_ns`,
+	}},
+	{"policy", section{"reconnect.idle_policy": "sleep"}, []string{
+		`reconnect.idle_policy: "sleep" is unknown; allowed: keepalive, close, keep`,
+	}},
+	{"log level", section{"log_level": "loud"}, []string{
+		`log_level: "loud" is unknown; allowed: error, warn, info, debug, trace`,
+	}},
+	{"boolean", section{"dynamic_topic": "1", "topic_key": "k"}, []string{
+		`dynamic_topic: "1" is neither true nor false; allowed: true, on, yes, false, off, no`,
+	}},
+	{"number", section{"max_dynamic_topics": "many"}, []string{`max_dynamic_topics: "many" is not a whole number`}},
+	{"number below", section{"max_dynamic_topics": "0"}, []string{
+		`max_dynamic_topics: "0" is below 1; allowed: 1 to 100000`,
+	}},
+	{"number above", section{"max_dynamic_topics": "100001"}, []string{
+		`max_dynamic_topics: "100001" is above 100000; allowed: 1 to 100000`,
+	}},
+	{"duration", section{"reconnect.backoff_min": "5x"}, []string{
+		`reconnect.backoff_min: "5x" is not a duration; use a number and a unit such as 500ms, 2s or 1m30s`,
+	}},
+	{"bare number", section{"reconnect_backoff_min": "100"}, []string{
+		`reconnect_backoff_min: "100" has no unit; write 100ms or 100s`,
+	}},
+	{"bare zero", section{"delivery_wait_engine": "0"}, []string{`delivery_wait_engine: "0" has no unit; write 0ms or 0s`}},
+	{"long number", section{"probe_timeout": "1000000000000"}, []string{
+		`probe_timeout: "1000000000000" has no unit; write for example 500ms or 2s`,
+	}},
+	{"backoff below", section{"reconnect_backoff_min": "49ms"}, []string{
+		`reconnect_backoff_min: "49ms" is below 50ms; allowed: 50ms to 10m`,
+	}},
+	{"negative", section{"idle_timeout": "-1s"}, []string{`idle_timeout: "-1s" is below 1s; allowed: 1s to 24h`}},
+	{"engine wait", section{"delivery_wait_engine": "2s"}, []string{
+		`delivery_wait_engine: "2s" is above 1s; allowed: 0s to 1s`,
+	}},
+	{"size", section{"queue_limit": "64XB"}, []string{
+		`queue_limit: "64XB" is not a size; use a number and a unit such as 64MiB or 500MB`,
+	}},
+	{"bare size", section{"queue_limit": "64"}, []string{`queue_limit: "64" is below 1MiB; allowed: 1MiB to 64GiB`}},
+	{"huge size", section{"queue_limit": "9999999999999GiB"}, []string{`queue_limit: "9999999999999GiB" is too large`}},
+	{"backoff order", section{"reconnect_backoff_min": "3s", "reconnect.backoff_max": "2s"}, []string{
+		`reconnect_backoff_min: "3s" is above reconnect.backoff_max 2s`,
+	}},
+	{"backoff above default", section{"reconnect_backoff_min": "10s"}, []string{
+		`reconnect_backoff_min: "10s" is above reconnect_backoff_max 5s (the default)`,
+	}},
+	{"backoff max below default", section{"reconnect_backoff_max": "60ms"}, []string{
+		`reconnect_backoff_max: "60ms" contradicts reconnect_backoff_min 100ms (the default), which is above it`,
+	}},
+	{"no noise after a bad value", section{"reconnect_backoff_max": "60ms", "reconnect_backoff_min": "x"}, []string{
+		`reconnect_backoff_min: "x" is not a duration; use a number and a unit such as 500ms, 2s or 1m30s`,
+	}},
+	{"waits", section{"delivery_wait": "200ms", "delivery_wait_engine": "300ms"}, []string{
+		`delivery_wait_engine: "300ms" is above delivery_wait 200ms`,
+	}},
+	{"heartbeats", section{"keepalive_interval": "5s"}, []string{
+		`keepalive_interval: "5s" contradicts keepalive_timeout 10s (the default), which is not below it`,
+	}},
+	{"twice", section{"idle_policy": "keep", "reconnect.idle_policy": "close"}, []string{
+		`reconnect.idle_policy: is also set as idle_policy, to another value; keep one of them`,
+	}},
+	{"IAM", section{"aws_msk_iam": "true"}, []string{
+		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
+	}},
+	{"schema", section{"schema.registry.url": "http://u:pw@r"}, []string{
+		"schema.registry.url: is not supported yet (the schema registry);" +
+			" remove it, or keep this section on the built-in kafka output",
+	}},
+	{"gelf", section{"format": "gelf", "gelf_level_key": "l", "raw_log_key": "r"}, []string{
+		`format: "gelf" is not supported yet; allowed: json`,
+		"gelf_level_key: is not supported yet (fields of format gelf);" +
+			" remove it, or keep this section on the built-in kafka output",
+	}},
+}
+
+func TestDecode_Faults(t *testing.T) {
+	for _, test := range sectionFaults {
+		t.Run(test.name, func(t *testing.T) { checkFaults(t, test.keys, test.want) })
+	}
+}
+
+var clientFaults = []faultCase{
+	{"librdkafka's text", section{"rdkafka.linger.ms": "abc"}, []string{
+		`rdkafka.linger.ms: "abc" is refused by librdkafka:` +
+			` Invalid value for configuration property "queue.buffering.max.ms"`,
+	}},
+	{"without line break", section{"rdkafka.linger.ms": "9999999"}, []string{
+		`rdkafka.linger.ms: "9999999" is refused by librdkafka:` +
+			` Configuration property "queue.buffering.max.ms" value 1e+07 is outside allowed range 0..900000`,
+	}},
+	{"callback", section{"rdkafka.dr_cb": "x"}, []string{
+		`rdkafka.dr_cb: "x" is refused by librdkafka: Property "dr_cb" must be set through dedicated .._set_..() function`,
+	}},
+	{"unit", section{"rdkafka.message.timeout.ms": "30s"}, []string{
+		`rdkafka.message.timeout.ms: "30s" is not a whole number;` +
+			` librdkafka takes no units and would drop what follows the digits`,
+	}},
+	{"range", section{"rdkafka.retries": "3000000000", "rdkafka.batch.size": "99999999999999999999"}, []string{
+		`rdkafka.retries: "3000000000" is out of the range of a 32-bit number`,
+		`rdkafka.batch.size: "99999999999999999999" is out of the range of a 32-bit number`,
+	}},
+	{"only errors", section{"rdkafka.delivery.report.only.error": "True"}, []string{
+		`rdkafka.delivery.report.only.error: "True" is refused: without a report for each record nobody knows what was written`,
+	}},
+	{"transactions", section{"rdkafka.transactional.id": "0"}, []string{
+		`rdkafka.transactional.id: "0" is refused: transactions are not supported`,
+	}},
+	{"plugins", section{"rdkafka.plugin.library.paths": "x.so"}, []string{
+		`rdkafka.plugin.library.paths: "x.so" is refused:` +
+			` a librdkafka plugin would call Fluent Bit's own librdkafka and not this one`,
+	}},
+	{"unit tests", section{"rdkafka_options": "ut_handle_ProduceResponse=x"}, []string{
+		`rdkafka_options: "ut_handle_ProduceResponse": *** is refused: it is for librdkafka's own unit tests`,
+	}},
+	{"unknown name", section{"rdkafka_options": "linger.msec=5"}, []string{
+		`rdkafka_options: "linger.msec": *** is refused by librdkafka: No such configuration property: "linger.msec"`,
+	}},
+	{"items", section{"rdkafka_options": "debug=broker,topic, =x, linger.ms="}, []string{
+		`rdkafka_options: item 2: is not name=value; a comma inside a value is written "\,"`,
+		`rdkafka_options: item 3: is not name=value; a comma inside a value is written "\,"`,
+		`rdkafka_options: linger.ms: has no value; an environment variable that is not set gives none`,
+	}},
+	{"comma in a password", section{"rdkafka_options": "sasl.password=ab,cdef=gh, ij"}, []string{
+		`rdkafka_options: item 2: *** is refused by librdkafka:` +
+			` No such configuration property: "***"; a comma inside a value is written "\,"`,
+		`rdkafka_options: item 3: is not name=value; a comma inside a value is written "\,"`,
+	}},
+	{"comma in an unknown password", section{"rdkafka_options": "new.password=ab,cdef=gh"}, []string{
+		`rdkafka_options: "new.password": *** is refused by librdkafka: No such configuration property: "new.password"`,
+		`rdkafka_options: item 2: *** is refused by librdkafka:` +
+			` No such configuration property: "***"; a comma inside a value is written "\,"`,
+	}},
+	{"secret in librdkafka's text", section{"rdkafka.sasl.password": "open sesame, sadly"}, []string{
+		`rdkafka.sasl.password: *** is refused by librdkafka: Invalid value for configuration property "sasl.password": ***`,
+	}},
+	{"twice", section{"rdkafka.acks": "1", "rdkafka_options": "REQUEST.required.acks=all"}, []string{
+		`rdkafka_options: request.required.acks: is also set as rdkafka.acks, to another value; keep one of them`,
+	}},
+	{"idempotence", section{"rdkafka.enable.idempotence": "true", "rdkafka.acks": "1"}, []string{
+		`rdkafka.acks: "1" contradicts rdkafka.enable.idempotence true, which needs acks all`,
+	}},
+	{"no mechanism", section{"rdkafka.security.protocol": "SASL_SSL"}, []string{
+		`rdkafka.sasl.mechanism: is not set and means GSSAPI then, which needs a librdkafka with Kerberos and this one has` +
+			` none; set it to one of: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER`,
+	}},
+	{"GSSAPI", section{"rdkafka.sasl.mechanisms": "GSSAPI"}, []string{
+		`rdkafka.sasl.mechanisms: "GSSAPI" needs a librdkafka with Kerberos, and this one has none; use another login,` +
+			` or the built-in kafka output; allowed: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER`,
+	}},
+	{"mechanism in small letters", section{"rdkafka.sasl.mechanism": "plain"}, []string{
+		`rdkafka.sasl.mechanism: "plain" is unknown; allowed, in capitals: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER`,
+	}},
+	{"no credentials", section{"rdkafka.security.protocol": "sasl_plaintext", "rdkafka.sasl.mechanism": "SCRAM-SHA-512"}, []string{
+		"rdkafka.sasl.username: is not set, and the login needs it; an environment variable that is not set gives none",
+		"rdkafka.sasl.password: is not set, and the login needs it; an environment variable that is not set gives none",
+	}},
+}
+
+func TestDecode_ClientFaults(t *testing.T) {
+	for _, test := range clientFaults {
+		t.Run(test.name, func(t *testing.T) { checkFaults(t, test.keys, test.want) })
+	}
+}
+
+// checkFaults decodes the minimal section with the given keys.
+func checkFaults(t *testing.T, keys section, want []string) {
+	t.Helper()
+	all := minimal.with()
+	for k, v := range keys {
+		all[k] = v
+	}
+	c, err := Decode(all, verdicts)
+	if err == nil || c != nil {
+		t.Fatalf("Decode(%v) = %v, %v; want an error alone", all, c, err)
+	}
+	for i := range want {
+		want[i] = "config: " + want[i]
+	}
+	sameLines(t, "faults", strings.Split(err.Error(), "\n"), want)
+}
+
+func TestDecode_AllFaultsAtOnce(t *testing.T) {
+	checkFaults(t, section{
+		"brokers": "", "format": "xml", "reconnect_backoff_min": "10", "aws_msk_iam": "on", "rdkafka.compression.codec": "zz",
+	}, []string{
+		`format: "xml" is unknown; allowed: json`,
+		`reconnect_backoff_min: "10" has no unit; write 10ms or 10s`,
+		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
+		`rdkafka.compression.codec: "zz" is refused by librdkafka:` +
+			` Invalid value "zz" for configuration property "compression.codec"`,
+		"brokers: is not set; write host:port of at least one broker, for example kafka-1:9092",
+	})
+}
+
+func TestDecode_GSSAPIWhereTheBuildHasIt(t *testing.T) {
+	has := library{features: "ssl,sasl_gssapi,sasl_plain"}
+	c, err := Decode(minimal.with("rdkafka.security.protocol", "sasl_ssl"), has)
+	if err != nil || len(c.Warnings) > 0 {
+		t.Errorf("got %v, %v; want no fault and no warning", c.Warnings, err)
+	}
+}
+
+func TestDecode_WithoutChecker(t *testing.T) {
+	c, err := Decode(minimal.with("rdkafka.sasl.mechanism", "GSSAPI", "rdkafka_options", "anything=1"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := property(c, "anything"); !ok || v != "1" {
+		t.Errorf("anything = %q, %t; want it handed over", v, ok)
+	}
+}
+
+// A line of Fluent Bit's log ends at 4 KB.
+func TestFaults_FitIntoOneLogLine(t *testing.T) {
+	var items []string
+	for i := range 300 {
+		items = append(items, fmt.Sprintf("unknown.%d=%s", i, strings.Repeat("x", 200)))
+	}
+	keys := minimal.with(
+		"rdkafka_options", strings.Join(items, ","),
+		"topics", strings.Repeat(" bad topic\n,", 500),
+		"format", "x"+strings.Repeat("ü", 5000),
+	)
+	_, err := Decode(keys, verdicts)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	text := err.Error()
+	if len(text) > 3900 {
+		t.Errorf("the message has %d bytes", len(text))
+	}
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	if !strings.HasPrefix(last, "config: and ") || !strings.HasSuffix(last, " more; mend these first") {
+		t.Errorf("the last line is %q", last)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if !strings.HasPrefix(line, "config: ") {
+			t.Errorf("a line begins with %q", line)
+		}
+	}
+	if all, ok := errors.AsType[faults](err); !ok || len(all) != 302 || !errors.Is(err, all[7]) {
+		t.Errorf("want 302 faults one by one")
+	}
+}

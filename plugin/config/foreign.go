@@ -1,0 +1,96 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// ForeignKey is a key of the built-in kafka output that this one does not have yet. It
+// is asked for so that a section that is moved here does not lose it in silence.
+type ForeignKey struct {
+	Name    string
+	Aliases []string
+	// Formats are the values of format with which the key matters; empty means all.
+	Formats []string
+	// Refuse tells that going on without the key would change what is written or
+	// whether it can be written at all.
+	Refuse bool
+	// Switch tells that the value is a boolean, and that false is the same as unset.
+	Switch bool
+	// Note says what the key is about.
+	Note string
+}
+
+var gelf = []string{"gelf"}
+
+// Foreign lists those keys.
+var Foreign = []ForeignKey{
+	{Name: "raw_log_key", Formats: []string{"raw"}, Refuse: true, Note: "the field that is written with format raw"},
+	{Name: "gelf_timestamp_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
+	{Name: "gelf_host_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
+	{Name: "gelf_short_message_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
+	{Name: "gelf_full_message_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
+	{Name: "gelf_level_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
+	{
+		Name: "otlp_logs_partition_by_resource", Formats: []string{"otlp_json", "otlp_proto"}, Refuse: true, Switch: true,
+		Note: "keys of the otlp formats",
+	},
+	{Name: "aws_msk_iam", Refuse: true, Switch: true, Note: "login with AWS IAM"},
+	{Name: "aws_msk_iam_cluster_arn", Note: "login with AWS IAM; alone it does nothing"},
+	{Name: "schema_str", Refuse: true, Note: "Avro schemas"},
+	{Name: "schema_id", Refuse: true, Note: "Avro schemas"},
+	{Name: "schema_registry_url", Aliases: []string{"schema.registry.url"}, Refuse: true, Note: "the schema registry"},
+	{
+		Name: "schema_registry_subject", Aliases: []string{"schema.registry.subject"}, Refuse: true,
+		Note: "the schema registry",
+	},
+	{
+		Name: "schema_registry_version", Aliases: []string{"schema.registry.version"}, Refuse: true,
+		Note: "the schema registry",
+	},
+	{
+		Name: "schema_registry_http_user", Aliases: []string{"schema.registry.http.user"}, Refuse: true,
+		Note: "the schema registry",
+	},
+	{
+		Name: "schema_registry_http_passwd", Aliases: []string{"schema.registry.http.password"}, Refuse: true,
+		Note: "the schema registry",
+	},
+	{
+		Name: "schema_registry_bearer_token", Aliases: []string{"schema.registry.bearer.token"}, Refuse: true,
+		Note: "the schema registry",
+	},
+	{Name: "schema_registry_framing", Aliases: []string{"serializer.framing"}, Refuse: true, Note: "the schema registry"},
+	{Name: "group_id", Note: "consumer groups, which an output has none of"},
+}
+
+// readForeign asks for the keys of Foreign. Their values are never printed: some are
+// secrets, and none helps to mend the section.
+func (d *decoder) readForeign(g Getter) {
+	for _, k := range Foreign {
+		for _, name := range append([]string{k.Name}, k.Aliases...) {
+			if value := g.Get(name); value != "" {
+				d.judgeForeign(k, name, value)
+			}
+		}
+	}
+}
+
+func (d *decoder) judgeForeign(k ForeignKey, name, value string) {
+	if on, err := parseBool(value); k.Switch && err == nil && !on {
+		return
+	}
+	format := d.text["format"]
+	if format == "" {
+		format = FormatJSON.String()
+	}
+	format = strings.ToLower(strings.TrimSpace(format))
+	switch {
+	case len(k.Formats) > 0 && !slices.Contains(k.Formats, format):
+		d.warn(name + " has no effect: it is for format " + strings.Join(k.Formats, " or "))
+	case k.Refuse:
+		d.fault(name, "is not supported yet ("+k.Note+"); remove it, or keep this section on the built-in kafka output")
+	default:
+		d.warn(name + " has no effect: it is about " + k.Note)
+	}
+}

@@ -1,0 +1,145 @@
+package config
+
+import "time"
+
+// Sections is the option table. A new option is a row here; `make docs` then brings it
+// into docs/configuration.md.
+var Sections = []Section{
+	{
+		Title:   "Basics",
+		Options: basicOptions,
+	},
+	{
+		Title:   "Topics and keys",
+		Intro:   "Topic and key are taken from the record's top level; the field stays in the record.",
+		Options: routingOptions,
+	},
+	{
+		Title:   "Time",
+		Intro:   "The time is put into the message value. The timestamp of the Kafka record is the time of producing.",
+		Options: timeOptions,
+	},
+	{
+		Title: "Reconnect supervisor",
+		Intro: "One backoff and one idle policy rule all connections of the section, in place of librdkafka's own." +
+			" While all brokers are down every flush is answered with a retry at once.",
+		Options: supervisorOptions,
+	},
+	{
+		Title: "Delivery",
+		Intro: "A chunk is reported as written only when the brokers have acknowledged all of it." +
+			" What is not acknowledged in time comes back as a retry, and the retry collects the result.",
+		Options: deliveryOptions,
+	},
+	{
+		Title: "Client properties",
+		Intro: "Every property of librdkafka can be set as `rdkafka.<property>`, under any of its names, with the value" +
+			" passed on unchanged (`$ConnectionString` too). librdkafka judges each value at the start and its reason is" +
+			" in the error.",
+		Options: clientOptions,
+	},
+}
+
+var basicOptions = []Option{
+	typed(Option{
+		Name: "brokers", Aliases: []string{"bootstrap_servers", "bootstrap.servers"},
+		Allowed: "[protocol://]host[:port], separated by commas",
+		Doc:     "The brokers to ask first for the rest of the cluster; required.",
+		Note: "`rdkafka.bootstrap.servers` replaces it and is enough alone. A protocol in front of a host must be that of" +
+			" `rdkafka.security.protocol`.",
+	}, KindList, func(c *Config) *string { return &c.Brokers }, parseBrokers, func(s string) string { return s }),
+	typed(Option{
+		Name: "topics", Aliases: []string{"topic"}, Default: "fluent-bit",
+		Allowed: "Kafka topic names, separated by commas",
+		Doc:     "The topics that may be written to; the first is the default topic.",
+		Note:    "All records go to the default topic unless `topic_key` picks another one.",
+	}, KindList, func(c *Config) *[]string { return &c.Topics }, parseTopics, joinList),
+	choice(Option{
+		Name: "format", Default: "json",
+		Doc: "The format of the message value.",
+	}, formats, func(c *Config) *Format { return &c.Format },
+		"msgpack", "gelf", "raw", "avro", "otlp_json", "otlp_proto"),
+	text(Option{
+		Name: "client_id", Aliases: []string{"client.id"}, Default: "fluent-bit",
+		Doc: "The name under which the brokers log this client and count its quota.",
+	}, func(c *Config) *string { return &c.ClientID }),
+	choice(Option{
+		Name: "log_level", Default: "info",
+		Doc: "The lowest level that this output logs.",
+		Note: "Fluent Bit's core takes this key for itself and filters the lines of the section by it; the plugin" +
+			" never sees it. The level of librdkafka's own lines is `rdkafka.log_level` (0 to 7).",
+	}, logLevels, func(c *Config) *LogLevel { return &c.LogLevel }),
+}
+
+var routingOptions = []Option{
+	text(Option{
+		Name: "topic_key",
+		Doc:  "The top-level key whose text picks the topic, if it is one of `topics`.",
+		Note: "The value must equal one of `topics` in every letter; any other value, or none, means the default topic.",
+	}, func(c *Config) *string { return &c.TopicKey }),
+	yesNo(Option{
+		Name: "dynamic_topic", Default: "false",
+		Doc:  "Whether `topic_key` may also pick a topic that is not one of `topics`.",
+		Note: "Needs `topic_key`. The cluster must allow the creation of topics, or have them already.",
+	}, func(c *Config) *bool { return &c.DynamicTopic }),
+	number(Option{
+		Name: "max_dynamic_topics", Default: "1000",
+		Doc: "How many topics `dynamic_topic` may add; records for further ones go to the default topic.",
+		Note: "librdkafka keeps every topic until the end of the client, so a key with ever new values would fill the" +
+			" memory.",
+	}, 1, 100_000, func(c *Config) *int { return &c.MaxDynamicTopics }),
+	messageKey(Option{
+		Name: "message_key",
+		Doc:  "The literal key of every message.",
+		Note: "A text, not the name of a field: that is `message_key_field`. Without either messages have no key.",
+	}),
+	text(Option{
+		Name: "message_key_field",
+		Doc:  "The top-level field whose text becomes the key; without it in a record `message_key` is taken.",
+	}, func(c *Config) *string { return &c.MessageKeyField }),
+}
+
+// messageKey makes the row of message_key, which sets two fields.
+func messageKey(o Option) Option {
+	o = text(o, func(c *Config) *string { return &c.MessageKey })
+	plain := o.set
+	o.set = func(c *Config, value string) error {
+		c.MessageKeySet = true
+		return plain(c, value)
+	}
+	return o
+}
+
+var timeOptions = []Option{
+	text(Option{
+		Name: "timestamp_key", Default: "@timestamp",
+		Doc: "The key under which the record's time is put in front of the record.",
+	}, func(c *Config) *string { return &c.TimestampKey }),
+	choice(Option{
+		Name: "timestamp_format", Default: "double",
+		Doc: "How the time is written.",
+		Note: "`double`: seconds since 1970 with six decimals. `iso8601`: UTC with microseconds, cut and not rounded." +
+			" `iso8601_ns`: UTC with nanoseconds.",
+	}, timestampFormats, func(c *Config) *TimestampFormat { return &c.TimestampFormat }),
+}
+
+var clientOptions = []Option{
+	{
+		Name: "rdkafka_options", Kind: KindList, Secret: true,
+		Allowed: "name=value, separated by commas",
+		Doc:     "Further librdkafka properties in one key, for names that this version of the plugin does not ask for.",
+		Note:    "For commas inside a value see [below](#rdkafka_options).",
+		// Read by readClientProperties, as it gives properties and not a field.
+		set: func(*Config, string) error { return nil },
+		get: func(*Config) string { return "" },
+	},
+}
+
+// Short names for the bounds in the tables.
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+	kib = int64(1) << 10
+	mib = kib << 10
+	gib = mib << 10
+)

@@ -1,0 +1,88 @@
+package config
+
+import "time"
+
+var supervisorOptions = prefixed(
+	duration(Option{
+		Name: "reconnect_backoff_min", Default: "100ms",
+		Doc: "The first step of the backoff while all brokers are down.",
+		Note: "After each failed attempt the wait is drawn between 0.75 and 1.5 times the step, and the step doubles. It" +
+			" starts again at this value after a delivery was acknowledged. At most `reconnect_backoff_max`.",
+	}, 50*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.ReconnectBackoffMin }),
+	duration(Option{
+		Name: "reconnect_backoff_max", Default: "5s",
+		Doc: "The longest wait of the backoff; no wait is longer, whatever the draw.",
+		Note: "It is also how long, plus a second, what waits may stay unsent after a broker has come back. With many" +
+			" agents a larger value spreads them more.",
+	}, 50*ms, time.Hour, func(c *Config) *time.Duration { return &c.ReconnectBackoffMax }),
+	duration(Option{
+		Name: "probe_timeout", Default: "5s",
+		Doc:  "How long one connection attempt may take, from TCP over TLS to the login.",
+		Note: "Sets librdkafka's `socket.connection.setup.timeout.ms`, which allows no less than a second.",
+	}, sec, 5*time.Minute, func(c *Config) *time.Duration { return &c.ProbeTimeout }),
+	choice(Option{
+		Name: "idle_policy", Default: "keepalive",
+		Doc: "What happens to connections without traffic.",
+		Note: "`keepalive`: a heartbeat every `keepalive_interval` keeps load balancers and firewalls from forgetting the" +
+			" connection, and finds out when they have. `close`: after `idle_timeout` without a record all connections are" +
+			" closed and stay closed until the next one. `keep`: nothing is done.",
+	}, idlePolicies, func(c *Config) *IdlePolicy { return &c.IdlePolicy }),
+	duration(Option{
+		Name: "idle_timeout", Default: "4m",
+		Doc: "With `idle_policy close`: how long no record must come before the connections are closed.",
+	}, sec, 24*time.Hour, func(c *Config) *time.Duration { return &c.IdleTimeout }),
+	duration(Option{
+		Name: "keepalive_interval", Default: "60s",
+		Doc:  "With `idle_policy keepalive`: the time between two heartbeats.",
+		Note: "Keep it well below the shortest idle limit on the way: 350 s for an AWS network load balancer, 240 s in Azure.",
+	}, sec, time.Hour, func(c *Config) *time.Duration { return &c.KeepaliveInterval }),
+	duration(Option{
+		Name: "keepalive_timeout", Default: "10s",
+		Doc:  "How long a heartbeat may stay unanswered before the connection is shut and made anew.",
+		Note: "Below `keepalive_interval`.",
+	}, 100*ms, 5*time.Minute, func(c *Config) *time.Duration { return &c.KeepaliveTimeout }),
+	duration(Option{
+		Name: "stall_timeout", Default: "15s",
+		Doc: "The age of the oldest unacknowledged record at which its connection counts as dead and is shut.",
+		Note: "It finds a broker that hangs but keeps its connections. What was in flight is sent again, without" +
+			" duplicates as long as idempotence is on.",
+	}, sec, time.Hour, func(c *Config) *time.Duration { return &c.StallTimeout }),
+)
+
+var deliveryOptions = append(prefixed(
+	duration(Option{
+		Name: "delivery_wait", Default: "10s",
+		Doc: "How long a flush on a worker thread (`workers` set) waits for the acknowledgement.",
+		Note: "At a stop Fluent Bit waits for the flushes that its workers have begun, past `grace` if need be; so this" +
+			" is also how much longer a stop may take.",
+	}, 100*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.DeliveryWait }),
+	duration(Option{
+		Name: "delivery_wait_engine", Default: "50ms",
+		Doc:  "The same on Fluent Bit's engine thread (`workers` not set), where all other plugins wait with it.",
+		Note: "`0s` never waits: the result is then always collected at the retry.",
+	}, 0, sec, func(c *Config) *time.Duration { return &c.DeliveryWaitEngine }),
+	size(Option{
+		Name: "queue_limit", Default: "64MiB",
+		Doc:  "How many bytes may wait in the client, payload and about 200 bytes for each record.",
+		Note: "Above it a chunk is not taken and answered with a retry at once. It stays in Fluent Bit's own storage.",
+	}, mib, 64*gib, func(c *Config) *int64 { return &c.QueueLimit }),
+	duration(Option{
+		Name: "shutdown_timeout", Default: "3s",
+		Doc: "How long the end of the instance may take when Fluent Bit stops.",
+	}, 100*ms, 5*time.Minute, func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
+	duration(Option{
+		Name: "reload_timeout", Default: "10s",
+		Doc: "The same at a hot reload.",
+	}, 100*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.ReloadTimeout }),
+	duration(Option{
+		Name: "receipt_ttl", Default: "1h",
+		Doc: "How long the result of a chunk is kept for its retry.",
+		Note: "A chunk that comes back later is written again. Fluent Bit waits up to 2000 s before a retry, or" +
+			" `scheduler.cap`.",
+	}, time.Minute, 7*24*time.Hour, func(c *Config) *time.Duration { return &c.ReceiptTTL }),
+), ignored(Option{
+	Name: "queue_full_retries",
+	Doc:  "Accepted from a section of the built-in output, without effect.",
+	Note: "The built-in output sleeps and tries again when its queue is full. Here a chunk that does not fit under" +
+		" `queue_limit` is left to Fluent Bit's retry.",
+}, KindNumber, "a chunk that does not fit under queue_limit is left to Fluent Bit's retry"))

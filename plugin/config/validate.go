@@ -1,0 +1,194 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fluentBitMaxWait is the longest that Fluent Bit waits before a retry, unless
+// scheduler.cap says less.
+const fluentBitMaxWait = 2000 * time.Second
+
+// validate compares options with each other.
+func (d *decoder) validate() {
+	d.validateBrokers()
+	d.validateSupervisor()
+	d.validateRouting()
+	d.validateLogin()
+}
+
+// validateBrokers makes sure that there is one, from either key.
+func (d *decoder) validateBrokers() {
+	c := d.cfg
+	key := d.label("brokers")
+	if p, ok := d.find("bootstrap.servers"); ok {
+		if d.set("brokers") {
+			d.warn(fmt.Sprintf("%s is not applied: %s replaces it", key, p.key))
+		}
+		c.Brokers, key = p.value, p.key
+	} else if d.bad["brokers"] {
+		return
+	}
+	if c.Brokers == "" {
+		d.fault("brokers", "is not set; write host:port of at least one broker, for example kafka-1:9092")
+		return
+	}
+	_, err := parseBrokers(c.Brokers)
+	if err == nil {
+		err = checkBrokers(c.Brokers, d.protocol())
+	}
+	if err != nil {
+		d.fault(key, shown(c.Brokers, holdsPassword(c.Brokers))+" "+err.Error())
+	}
+}
+
+// validateSupervisor looks at the times.
+func (d *decoder) validateSupervisor() {
+	c := d.cfg
+	if c.ReconnectBackoffMin > c.ReconnectBackoffMax {
+		d.conflict("reconnect_backoff_min", "is above", "reconnect_backoff_max")
+	}
+	if c.DeliveryWaitEngine > c.DeliveryWait {
+		d.conflict("delivery_wait_engine", "is above", "delivery_wait")
+	}
+	if c.IdlePolicy == IdleKeepalive && c.KeepaliveTimeout >= c.KeepaliveInterval {
+		d.conflict("keepalive_timeout", "is not below", "keepalive_interval")
+	}
+	if c.StallTimeout <= c.DeliveryWait && (d.set("stall_timeout") || d.set("delivery_wait")) {
+		d.warn(fmt.Sprintf("%s %s is not above %s %s: a connection can be shut while a flush still waits for it",
+			d.label("stall_timeout"), formatDuration(c.StallTimeout),
+			d.label("delivery_wait"), formatDuration(c.DeliveryWait)))
+	}
+	if c.ReceiptTTL < fluentBitMaxWait {
+		d.warn(fmt.Sprintf("%s %s is below the 2000s that Fluent Bit may wait before a retry"+
+			" (scheduler.cap): a chunk that comes back later is written twice",
+			d.label("receipt_ttl"), formatDuration(c.ReceiptTTL)))
+	}
+	d.onlyWith("idle_timeout", IdleClose)
+	d.onlyWith("keepalive_interval", IdleKeepalive)
+	d.onlyWith("keepalive_timeout", IdleKeepalive)
+}
+
+// conflict notes that two options contradict each other. One that the section does not
+// set stands there with its default, which the message says.
+func (d *decoder) conflict(a, relation, b string) {
+	if d.bad[a] || d.bad[b] {
+		return
+	}
+	value := func(name string) string {
+		i := slices.IndexFunc(Options(), func(o Option) bool { return o.Name == name })
+		v := Options()[i].get(d.cfg)
+		if !d.set(name) {
+			v += " (the default)"
+		}
+		return v
+	}
+	if !d.set(a) {
+		// Blame the key that is in the section.
+		d.fault(d.label(b), fmt.Sprintf("%s contradicts %s %s, which %s it", quote(d.text[b]), a, value(a), relation))
+		return
+	}
+	d.fault(d.label(a), fmt.Sprintf("%s %s %s %s", quote(d.text[a]), relation, d.label(b), value(b)))
+}
+
+// onlyWith warns of an option that its idle policy would need.
+func (d *decoder) onlyWith(name string, policy IdlePolicy) {
+	if d.set(name) && d.cfg.IdlePolicy != policy && !d.bad["idle_policy"] {
+		d.warn(fmt.Sprintf("%s has no effect with idle_policy %s", d.label(name), d.cfg.IdlePolicy))
+	}
+}
+
+// validateRouting warns of routing that can't happen.
+func (d *decoder) validateRouting() {
+	c := d.cfg
+	if c.TopicKey != "" {
+		return
+	}
+	if c.DynamicTopic {
+		d.warn(d.label("dynamic_topic") + " has no effect without topic_key")
+	}
+	if len(c.Topics) > 1 {
+		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
+			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
+	}
+}
+
+// protocol is security.protocol in lower case.
+func (d *decoder) protocol() string {
+	if p, ok := d.find("security.protocol"); ok {
+		return strings.ToLower(strings.TrimSpace(p.value))
+	}
+	return "plaintext"
+}
+
+// mechanisms are the SASL mechanisms that librdkafka can have, with the feature that
+// tells whether a build has it.
+var mechanisms = []struct{ name, feature string }{
+	{"PLAIN", "sasl_plain"},
+	{"SCRAM-SHA-256", "sasl_scram"},
+	{"SCRAM-SHA-512", "sasl_scram"},
+	{"OAUTHBEARER", "sasl_oauthbearer"},
+	{"GSSAPI", "sasl_gssapi"},
+}
+
+// validateLogin finds logins that can't work before librdkafka refuses to make a
+// client: this way the message comes with all others and names what to do.
+func (d *decoder) validateLogin() {
+	const property = "sasl.mechanisms"
+	p, ok := d.find(property)
+	sasl := strings.HasPrefix(d.protocol(), "sasl_")
+	if !ok && !sasl {
+		return
+	}
+	mechanism := strings.TrimLeft(p.value, " \t") // as librdkafka does
+	if !ok {
+		mechanism = "GSSAPI" // librdkafka's default
+		p.key = "rdkafka.sasl.mechanism"
+	}
+	if features := d.features(); features != "" {
+		has := strings.Split(features, ",")
+		var allowed []string
+		for _, m := range mechanisms {
+			if slices.Contains(has, m.feature) {
+				allowed = append(allowed, m.name)
+			}
+		}
+		if !slices.Contains(allowed, mechanism) {
+			d.fault(p.key, refusedMechanism(p, ok)+strings.Join(allowed, ", "))
+			return
+		}
+	}
+	if sasl && (mechanism == "PLAIN" || strings.HasPrefix(mechanism, "SCRAM-")) {
+		d.needCredential("sasl.username")
+		d.needCredential("sasl.password")
+	}
+}
+
+// features is empty if they are not known.
+func (d *decoder) features() string {
+	if d.checker == nil {
+		return ""
+	}
+	return d.checker.Features()
+}
+
+// refusedMechanism begins the sentence that ends with the list of allowed mechanisms.
+func refusedMechanism(p clientProperty, set bool) string {
+	switch {
+	case !set:
+		return "is not set and means GSSAPI then, which needs a librdkafka with Kerberos and this one has none;" +
+			" set it to one of: "
+	case p.value == "GSSAPI":
+		return p.shown() + " needs a librdkafka with Kerberos, and this one has none; use another login, or the" +
+			" built-in kafka output; allowed: "
+	}
+	return p.shown() + " is unknown; allowed, in capitals: "
+}
+
+func (d *decoder) needCredential(name string) {
+	if _, ok := d.find(name); !ok {
+		d.fault("rdkafka."+name, "is not set, and the login needs it; an environment variable that is not set gives none")
+	}
+}

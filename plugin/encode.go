@@ -1,0 +1,166 @@
+package plugin
+
+import (
+	"time"
+
+	"out_kafka_reconnect/plugin/chunk"
+	"out_kafka_reconnect/plugin/config"
+	"out_kafka_reconnect/plugin/format"
+	"out_kafka_reconnect/reconnect"
+)
+
+// encoder turns chunks into batches. It belongs to one goroutine and is reused, so that a
+// record costs no allocation.
+type encoder struct {
+	json   *format.JSON
+	router *format.Router
+
+	batch  reconnect.Batch
+	topics map[string]int32 // index in batch.Topics
+	faults faults
+}
+
+// faults is what was odd about a chunk; each is reported once for the chunk.
+type faults struct {
+	undecodable       int   // entries that are no records
+	undecodableOffset int   // of the first one
+	undecodableReason error // of the first one
+	unencodable       int   // records that have no JSON form
+	unencodableOffset int
+	unencodableReason error
+	badTimes          int // records that got the time of the flush
+	refusedTopics     int // records that went to the default topic instead
+	refusedTopic      string
+	refusedLimit      bool // … because there are too many topics already
+}
+
+// newEncoder makes an encoder of a valid configuration.
+func newEncoder(c *config.Config) (*encoder, error) {
+	router, err := format.NewRouter(format.RouterConfig{
+		Topics:           c.Topics,
+		TopicKey:         c.TopicKey,
+		DynamicTopic:     c.DynamicTopic,
+		MaxDynamicTopics: c.MaxDynamicTopics,
+		MessageKey:       c.MessageKey,
+		MessageKeyField:  c.MessageKeyField,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &encoder{
+		json:   format.NewJSON(c.TimestampKey, timestampFormats[c.TimestampFormat]),
+		router: router,
+		topics: map[string]int32{},
+	}, nil
+}
+
+// timestampFormats joins the word of the section to the format; the two packages do not
+// know each other.
+var timestampFormats = map[config.TimestampFormat]format.TimestampFormat{
+	config.TimestampDouble:    format.TimestampDouble,
+	config.TimestampISO8601:   format.TimestampISO8601,
+	config.TimestampISO8601NS: format.TimestampISO8601NS,
+}
+
+// encode fills batch with the records of the chunk, in order. The same chunk gives the
+// same messages at the same index at every attempt; the batch is valid until the next call.
+func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
+	b := &e.batch
+	b.Topics, b.Data, b.Messages = b.Topics[:0], b.Data[:0], b.Messages[:0]
+	clear(e.topics)
+	e.faults = faults{}
+	var (
+		entry  chunk.Entry
+		route  format.Route
+		walker = chunk.NewWalker(data)
+	)
+	for walker.Next(&entry) {
+		switch entry.Kind {
+		case chunk.Record:
+			if !entry.TimeOK {
+				entry.Sec, entry.Nsec = now.Unix(), int32(now.Nanosecond())
+				e.faults.badTimes++
+			}
+			e.record(&entry, &route)
+		case chunk.Undecodable:
+			e.faults.noteUndecodable(&entry)
+		default: // group markers are no records
+		}
+	}
+	return b
+}
+
+func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
+	b := &e.batch
+	start := len(b.Data)
+	data, err := e.json.AppendValue(b.Data, entry)
+	if err == nil {
+		err = e.router.Route(entry.Body, route)
+	}
+	if err != nil {
+		e.faults.noteUnencodable(entry, err)
+		return
+	}
+	b.Data = data
+	m := reconnect.Message{
+		Topic: e.topic(route.Topic), Partition: reconnect.PartitionAny,
+		KeyLen: reconnect.NoKey, ValOff: int32(start), ValLen: int32(len(b.Data) - start),
+	}
+	if route.HasKey {
+		m.KeyOff, m.KeyLen = int32(len(b.Data)), int32(len(route.Key))
+		b.Data = append(b.Data, route.Key...)
+	}
+	if route.Refusal != format.NotRefused {
+		e.faults.noteRefusal(route)
+	}
+	b.Messages = append(b.Messages, m)
+}
+
+// topic returns the index of a topic in the batch. Neighbours mostly share their topic.
+func (e *encoder) topic(name string) int32 {
+	b := &e.batch
+	if n := len(b.Topics); n > 0 && b.Topics[n-1] == name {
+		return int32(n - 1)
+	}
+	i, ok := e.topics[name]
+	if !ok {
+		i = int32(len(b.Topics))
+		e.topics[name] = i
+		b.Topics = append(b.Topics, name)
+	}
+	return i
+}
+
+func (f *faults) noteUndecodable(entry *chunk.Entry) {
+	if f.undecodable == 0 {
+		f.undecodableOffset, f.undecodableReason = entry.Offset, entry.Reason
+	}
+	f.undecodable++
+}
+
+func (f *faults) noteUnencodable(entry *chunk.Entry, err error) {
+	if f.unencodable == 0 {
+		f.unencodableOffset, f.unencodableReason = entry.Offset, err
+	}
+	f.unencodable++
+}
+
+func (f *faults) noteRefusal(route *format.Route) {
+	if f.refusedTopics == 0 {
+		f.refusedTopic = string(route.Refused)
+		f.refusedLimit = route.Refusal == format.RefusedLimit
+	}
+	f.refusedTopics++
+}
+
+// subset is the batch of some messages of b only, by index; it shares b's data.
+func subset(b *reconnect.Batch, indexes []int) *reconnect.Batch {
+	if len(indexes) == len(b.Messages) {
+		return b
+	}
+	out := &reconnect.Batch{Topics: b.Topics, Data: b.Data, Messages: make([]reconnect.Message, len(indexes))}
+	for i, x := range indexes {
+		out.Messages[i] = b.Messages[x]
+	}
+	return out
+}

@@ -1,0 +1,266 @@
+package format
+
+import (
+	"errors"
+	"hash/maphash"
+	"slices"
+
+	"out_kafka_reconnect/plugin/chunk"
+)
+
+// The limits of a record. They bound the scratch memory and the work that a hostile
+// record can cause; a record beyond them is refused with [ErrTooDeep].
+const (
+	// maxDepth is the number of arrays and maps inside each other, the record
+	// included. It is the depth at which encoding/json stops reading, and no reader
+	// known to us goes deeper by default.
+	maxDepth = 10000
+	// maxKeyDepth is the number of arrays and maps used as keys inside each other.
+	// Each level escapes the escapes of the one below and can double the text.
+	maxKeyDepth = 4
+	// maxKeptKeys is the number of keys whose scratch (about 4 MB) is kept for the
+	// next record; what a larger map needed is given back.
+	maxKeptKeys = 1 << 17
+)
+
+// ErrTooDeep says that a record has more levels than any consumer would read.
+var ErrTooDeep = errors.New("format: record nested too deeply")
+
+var (
+	errNotMap   = errors.New("format: the record body is not a map")
+	errTrailing = errors.New("format: bytes behind the record body")
+)
+
+// JSON writes records as JSON objects. It is used by one goroutine at a time, because
+// it keeps its scratch memory from record to record.
+type JSON struct {
+	time timeField
+	// stack holds the arrays and maps that are open, the innermost last. An explicit
+	// stack instead of recursion keeps a deep record from growing the goroutine's.
+	stack []frame
+	// keys holds the keys of the open maps, and slots the hash tables over them. Each
+	// frame owns the part from its own base on.
+	keys  []keyText
+	slots []uint32
+	// seed makes the hash of a key different in each process, so that nobody can
+	// prepare a record whose keys collide.
+	seed     maphash.Seed
+	timeHash uint32
+	// keyDepth counts the keys being written that are arrays or maps.
+	keyDepth int
+}
+
+// frame is one array or map being written.
+type frame struct {
+	left    int  // elements or pairs not yet begun
+	due     int  // values that the frames around this one still expect
+	keys    int  // index of the map's first key in JSON.keys
+	slots   int  // index of the map's hash table in JSON.slots
+	mask    int  // size of that table less one; zero if the keys need no comparing
+	dead    int  // entries that a later entry of the same key replaces
+	isMap   bool // else an array
+	started bool // something stands before, so a comma is due
+}
+
+// NewJSON returns an encoder that puts the time of the record into the given key.
+func NewJSON(timestampKey string, f TimestampFormat) *JSON {
+	j := &JSON{seed: maphash.MakeSeed()}
+	key := []byte(timestampKey)
+	j.time = timeField{key: appendText(nil, key, 0, len(key)), format: f}
+	j.timeHash = j.hash(j.time.key)
+	return j
+}
+
+// AppendValue appends the record as one JSON object, without a newline, and returns
+// the longer slice. The time field holds e.Sec and e.Nsec as they stand: a caller
+// that found e.TimeOK false sets them first. A record that came from a
+// [chunk.Walker] can fail with [ErrTooDeep] only; dst is returned unchanged then.
+func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
+	b := e.Body
+	h, pos := chunk.ReadHead(b, 0)
+	if h.Type != chunk.Map {
+		return dst, errNotMap
+	}
+	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
+	start := len(dst)
+	dst = j.time.append(dst, e.Sec, e.Nsec)
+	j.stack = append(j.stack, frame{left: int(h.N), isMap: true, started: true})
+	if h.N > 0 {
+		f := &j.stack[0]
+		j.track(f, int(h.N)+1)
+		j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
+		j.slots[int(j.timeHash)&f.mask] = 1
+	}
+	dst, pos, err := j.run(dst, b, pos, 0)
+	if cap(j.keys) > maxKeptKeys || cap(j.slots) > 4*maxKeptKeys {
+		j.keys, j.slots = nil, nil
+	}
+	if err == nil && pos != len(b) {
+		err = errTrailing
+	}
+	if err != nil {
+		return dst[:start], err
+	}
+	return dst, nil
+}
+
+// run writes until no more than base frames are open and returns the position in b
+// that it has reached.
+func (j *JSON) run(dst, b []byte, pos, base int) ([]byte, int, error) {
+	f := &j.stack[len(j.stack)-1]
+	for {
+		if f.left == 0 {
+			dst = j.closeFrame(dst, f)
+			if len(j.stack) == base {
+				return dst, pos, nil
+			}
+			f = &j.stack[len(j.stack)-1]
+			continue
+		}
+		f.left--
+		if f.started {
+			dst = append(dst, ',')
+		}
+		f.started = true
+		if f.isMap {
+			var err error
+			start := len(dst)
+			if dst, pos, err = j.appendKey(dst, b, pos); err != nil {
+				return dst, pos, err
+			}
+			// A key can be a map, and writing it may have moved the stack.
+			f = &j.stack[len(j.stack)-1]
+			if f.mask != 0 {
+				j.noteKey(f, dst, start)
+			}
+			dst = append(dst, ':')
+		}
+		h, p := chunk.ReadHead(b, pos)
+		switch h.Type {
+		case chunk.Str, chunk.Bin:
+			pos = p + int(h.N)
+			dst = appendText(dst, b, p, int(h.N))
+		case chunk.Array, chunk.Map:
+			if err := j.open(h, len(b)-p); err != nil {
+				return dst, pos, err
+			}
+			pos = p
+			f = &j.stack[len(j.stack)-1]
+			dst = append(dst, opener(f.isMap))
+		case chunk.Invalid:
+			return dst, pos, chunk.HeadError(b, pos)
+		default:
+			dst, pos = appendScalar(dst, b, p, h)
+		}
+	}
+}
+
+// open pushes the frame of an array or map, behind whose head there are room bytes.
+func (j *JSON) open(h chunk.Head, room int) error {
+	if len(j.stack) >= maxDepth {
+		return ErrTooDeep
+	}
+	f := frame{left: int(h.N), isMap: h.Type == chunk.Map, keys: len(j.keys), slots: len(j.slots)}
+	if n := len(j.stack); n > 0 {
+		f.due = j.stack[n-1].due + j.stack[n-1].left
+	}
+	// What is due takes one byte for each value at least. The walker has seen to
+	// that; without it, maps inside each other that each announce as much as the
+	// bytes could hold would need a table of that size each.
+	if f.due+f.left > room {
+		return chunk.ErrTruncated
+	}
+	j.stack = append(j.stack, f)
+	if f.isMap && f.left > 1 {
+		j.track(&j.stack[len(j.stack)-1], f.left)
+	}
+	return nil
+}
+
+// closeFrame ends the innermost array or map.
+func (j *JSON) closeFrame(dst []byte, f *frame) []byte {
+	if f.dead > 0 {
+		dst = j.dropDead(dst, f)
+	}
+	end := byte(']')
+	if f.isMap {
+		end = '}'
+	}
+	j.keys, j.slots = j.keys[:f.keys], j.slots[:f.slots]
+	j.stack = j.stack[:len(j.stack)-1]
+	return append(dst, end)
+}
+
+func opener(isMap bool) byte {
+	if isMap {
+		return '{'
+	}
+	return '['
+}
+
+// appendKey appends the key at b[pos:] as a JSON string.
+func (j *JSON) appendKey(dst, b []byte, pos int) ([]byte, int, error) {
+	h, p := chunk.ReadHead(b, pos)
+	switch h.Type {
+	case chunk.Str, chunk.Bin:
+		return appendText(dst, b, p, int(h.N)), p + int(h.N), nil
+	case chunk.Array, chunk.Map:
+		return j.appendCompositeKey(dst, b, p, h)
+	case chunk.Invalid:
+		return dst, pos, chunk.HeadError(b, pos)
+	default:
+		start := len(dst)
+		dst, pos = appendScalar(dst, b, p, h)
+		if dst[start] != '"' {
+			dst = quote(dst, start)
+		}
+		return dst, pos, nil
+	}
+}
+
+// appendCompositeKey appends an array or map as a key. It is the one place where the
+// encoder calls itself, at most maxKeyDepth times.
+func (j *JSON) appendCompositeKey(dst, b []byte, pos int, h chunk.Head) ([]byte, int, error) {
+	if j.keyDepth == maxKeyDepth {
+		return dst, pos, ErrTooDeep
+	}
+	base := len(j.stack)
+	if err := j.open(h, len(b)-pos); err != nil {
+		return dst, pos, err
+	}
+	start := len(dst)
+	dst = append(dst, opener(h.Type == chunk.Map))
+	j.keyDepth++
+	dst, pos, err := j.run(dst, b, pos, base)
+	if err != nil {
+		return dst, pos, err
+	}
+	j.keyDepth--
+	return quote(dst, start), pos, nil
+}
+
+// quote makes dst[start:], which is JSON, the contents of a JSON string. JSON without
+// blanks has no control bytes, so only the quotes and backslashes need escaping.
+func quote(dst []byte, start int) []byte {
+	escapes := 0
+	for _, c := range dst[start:] {
+		if c == '"' || c == '\\' {
+			escapes++
+		}
+	}
+	from := len(dst) - 1
+	dst = slices.Grow(dst, escapes+2)[:len(dst)+escapes+2]
+	// From the back, so that nothing is overwritten before it has been moved.
+	to := len(dst) - 1
+	dst[to] = '"'
+	for ; from >= start; from-- {
+		to--
+		dst[to] = dst[from]
+		if c := dst[from]; c == '"' || c == '\\' {
+			to--
+			dst[to] = '\\'
+		}
+	}
+	dst[start] = '"'
+	return dst
+}

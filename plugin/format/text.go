@@ -1,0 +1,146 @@
+package format
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+)
+
+// slack is the room behind the text being written: a word is stored whole even if
+// only its first bytes count, and the longest escape has six bytes.
+const slack = 16
+
+const (
+	lows  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special returns a word whose lowest set bit lies in the first byte of w that cannot
+// be copied as it is: a control byte, a quote, a backslash, 0x7f, or one that is not
+// ASCII. It is zero if there is none. Bits above the lowest can be false, because
+// borrows and carries run into the bytes behind a special one.
+func special(w uint64) uint64 {
+	return (w | // not ASCII
+		(w - 0x20*lows) | // below the blank
+		(w ^ '"'*lows - lows) |
+		(w ^ '\\'*lows - lows) |
+		(w + lows)) & highs // 0x7f
+}
+
+// appendText appends the n bytes of b at pos as a JSON string. It takes the whole of
+// b to read a short text with one load that may reach into what follows.
+func appendText(dst, b []byte, pos, n int) []byte {
+	dst = slices.Grow(dst, n+slack)
+	start := len(dst) + 1
+	out := dst[:start+n+slack-1]
+	out[start-1] = '"'
+	src, to := b[pos:pos+n], out[start:]
+	i := 0
+	for ; n-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(src[i:])
+		if s := special(w); s != 0 {
+			return appendSpecial(out[:start], src, i)
+		}
+		binary.LittleEndian.PutUint64(to[i:], w)
+	}
+	if i < n {
+		// The last word of a longer text overlaps the one before it.
+		at := max(n-8, 0)
+		var w uint64
+		if n >= 8 {
+			w = binary.LittleEndian.Uint64(src[at:])
+		} else {
+			w = shortWord(b, pos, n)
+		}
+		if special(w) != 0 {
+			return appendSpecial(out[:start], src, i)
+		}
+		binary.LittleEndian.PutUint64(to[at:], w)
+	}
+	to[n] = '"'
+	return out[:start+n+1]
+}
+
+// shortWord returns the n bytes of b at pos, fewer than eight, with blanks behind them.
+func shortWord(b []byte, pos, n int) uint64 {
+	const blanks = 0x20 * lows
+	if pos+8 <= len(b) {
+		mask := uint64(1)<<(8*n) - 1
+		return binary.LittleEndian.Uint64(b[pos:])&mask | blanks&^mask
+	}
+	w := uint64(blanks)
+	for _, c := range slices.Backward(b[pos : pos+n]) {
+		w = w<<8 | uint64(c)
+	}
+	return w
+}
+
+// appendSpecial appends the rest of a text that needs more than copying, and the
+// closing quote. The first done bytes need no care and may stand behind dst already.
+func appendSpecial(dst, src []byte, done int) []byte {
+	dst = append(dst, src[:done]...)
+	for i := done; i < len(src); {
+		// The room is for one word and one escape, and is checked in each turn because
+		// what is written can be longer than what is read.
+		if cap(dst)-len(dst) < slack {
+			dst = slices.Grow(dst, len(src)-i+slack)
+		}
+		if src[i] < utf8.RuneSelf && len(src)-i >= 8 {
+			w := binary.LittleEndian.Uint64(src[i:])
+			n := len(dst)
+			binary.LittleEndian.PutUint64(dst[n:n+8], w)
+			plain := bits.TrailingZeros64(special(w)) >> 3 // 8 if all are
+			dst = dst[:n+plain]
+			i += plain
+			if plain == 8 {
+				continue
+			}
+		}
+		c := src[i]
+		if c < utf8.RuneSelf {
+			dst = appendEscaped(dst, c)
+			i++
+			continue
+		}
+		var size int
+		dst, size = appendRune(dst, src[i:])
+		i += size
+	}
+	return append(dst, '"')
+}
+
+// appendRune appends the character that src begins with, which is not ASCII, or
+// U+FFFD for its first byte, and returns the number of bytes that it stands for. The
+// bytes are appended one by one because a call to copy so few costs more.
+func appendRune(dst, src []byte) ([]byte, int) {
+	_, size := utf8.DecodeRune(src)
+	switch size {
+	case 2:
+		return append(dst, src[0], src[1]), size
+	case 3:
+		return append(dst, src[0], src[1], src[2]), size
+	case 4:
+		return append(dst, src[0], src[1], src[2], src[3]), size
+	}
+	return append(dst, "\uFFFD"...), 1
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendEscaped appends one ASCII byte as the inside of a JSON string.
+func appendEscaped(dst []byte, c byte) []byte {
+	if e := escapes[c]; e != 0 {
+		return append(dst, '\\', e)
+	}
+	if c >= 0x20 && c != 0x7f {
+		return append(dst, c)
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0x0f])
+}
+
+// escapes holds the letter behind the backslash for the bytes that have a short
+// escape. The slash has one too but needs none.
+var escapes = [utf8.RuneSelf]byte{
+	'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f',
+}

@@ -1,0 +1,197 @@
+package reconnect
+
+import (
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+// evidence turns the client's tables of addresses into the counts that the machine
+// decides by. A table holds totals and may stand for a burst of changes; what matters is
+// what changed since a broker was last up, or since the connection gate was last set. It
+// is pure and owned by the loop.
+type evidence struct {
+	addrs map[string]*address
+	// epoch is the number of SetGate calls made on the client; tables with a lower one
+	// were read before the gate that stands now.
+	epoch uint64
+	sweep bool // the gate that stands now is a sweep
+}
+
+// address is what is known of one address.
+type address struct {
+	Broker
+	// failures and ups are the totals when counting began.
+	failures, ups uint64
+	// failing: the last attempt failed, and no connection is ready.
+	failing bool
+	// shut: its connections were shut, and the table may not show it yet. They do not
+	// count until the address was seen without one, or with a newer one.
+	shut    bool
+	shutUps uint64
+	// cut is how many attempts were in flight when the sockets were shut: they fail by our
+	// own doing.
+	cut int
+	// row counts connections in a row that ended at once. The first is free, brokers
+	// restart; from the second on such an end is a failed attempt (short), or a broker
+	// that always closes would be tried several times a second for ever.
+	row   int
+	short bool
+	fresh bool // short since this table
+	seen  bool // in the table that is being read
+}
+
+// counts are the facts of a BrokersChanged event.
+type counts struct {
+	up, failing, failed, pending, inFlight int
+	class                                  fsm.Class
+}
+
+// clear forgets everything: the next table comes from a new client.
+func (e *evidence) clear() {
+	e.addrs = map[string]*address{}
+	e.epoch, e.sweep = 0, false
+}
+
+// gateSet begins to count anew, as the gate was set once more. One that opens gives every
+// address a new chance: what failed before is not failing until it fails again.
+func (e *evidence) gateSet(g fsm.ConnGate) {
+	e.epoch++
+	e.sweep = g == fsm.ConnSweep
+	for _, a := range e.addrs {
+		a.rebase()
+		a.failing = a.failing && g != fsm.ConnOpen
+	}
+}
+
+// socketsShut marks the connections and attempts that are known now as gone.
+func (e *evidence) socketsShut() {
+	for _, a := range e.addrs {
+		a.cut = a.InFlight
+		if a.Up > 0 {
+			a.shut, a.shutUps = true, a.Ups
+		}
+	}
+}
+
+// rebase begins to count anew for one address.
+func (a *address) rebase() { a.failures, a.ups, a.short = a.Failures, a.Ups, false }
+
+// acked notes an acknowledgement: connections are good for something.
+func (e *evidence) acked() {
+	for _, a := range e.addrs {
+		a.row = 0
+	}
+}
+
+// update takes a table and returns what it says.
+func (e *evidence) update(table []Broker, epoch uint64) counts {
+	stale := epoch < e.epoch
+	newUps := false
+	for i := range table {
+		b := &table[i]
+		a := e.addrs[b.Addr]
+		if a == nil {
+			a = &address{}
+			e.addrs[b.Addr] = a
+		}
+		newUps = newUps || b.Ups > a.Ups
+		a.take(b)
+		if stale {
+			a.rebase()
+		}
+	}
+	up := false
+	for addr, a := range e.addrs {
+		if !a.seen {
+			delete(e.addrs, addr)
+			continue
+		}
+		a.seen = false
+		up = up || a.up()
+	}
+	// Failures count since a broker was last up. A connection that came and went between
+	// two tables was up too; what failed before it and after it can't be told apart, and
+	// the next attempt follows soon. In a sweep it is a failed attempt: it did not last.
+	if up || newUps && !e.sweep {
+		for _, a := range e.addrs {
+			a.rebase()
+			a.short = a.fresh && !up
+		}
+	}
+	return e.count()
+}
+
+// take notes the row of the address.
+func (a *address) take(b *Broker) {
+	a.fresh = false
+	switch {
+	case b.Shorts > a.Shorts:
+		a.row++
+		a.fresh = a.row > 1 && b.Up == 0
+	case a.Up > 0 && b.Up == 0:
+		a.row = 0 // it had lasted
+	}
+	a.short = a.fresh || a.short && b.Up == 0
+	failures := b.Failures - a.Failures
+	if forgiven := min(failures, uint64(a.cut)); forgiven > 0 {
+		a.failures += forgiven
+		a.cut -= int(forgiven)
+		failures -= forgiven
+	}
+	if b.InFlight == 0 {
+		a.cut = 0
+	}
+	switch {
+	case b.Up > 0:
+		a.failing = false
+	case failures > 0 || a.fresh:
+		a.failing = true
+	case b.Ups > a.Ups:
+		a.failing = false // it came and went
+	}
+	if a.shut && (b.Up == 0 || b.Ups > a.shutUps) {
+		a.shut = false
+	}
+	a.Broker, a.seen = *b, true
+}
+
+func (a *address) up() bool { return a.Up > 0 && !a.shut }
+
+// count sums the addresses up.
+func (e *evidence) count() counts {
+	var c counts
+	for _, a := range e.addrs {
+		up := a.up()
+		failed := a.Failures > a.failures || a.short || e.sweep && !up && a.Ups > a.ups
+		c.inFlight += a.InFlight
+		if up {
+			c.up++
+		}
+		if a.failing {
+			c.failing++
+		}
+		if failed {
+			c.failed++
+			c.class = fsm.Worse(fsm.Worse(c.class, a.Class), fsm.ClassNetwork)
+		}
+		// An address with a permit is untried even if it has failed: a name may stand for
+		// several addresses.
+		if !up && a.InFlight == 0 && (a.Permits > 0 || a.Asked && !failed) {
+			c.pending++
+		}
+	}
+	return c
+}
+
+// worst returns the failing address with the most telling class, or nil.
+func (e *evidence) worst() *address {
+	var w *address
+	for _, a := range e.addrs {
+		if !a.failing {
+			continue
+		}
+		if w == nil || a.Class.Rank() > w.Class.Rank() || a.Class.Rank() == w.Class.Rank() && a.Addr < w.Addr {
+			w = a
+		}
+	}
+	return w
+}

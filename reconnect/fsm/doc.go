@@ -1,0 +1,138 @@
+// Package fsm decides for the reconnect supervisor and does nothing itself: events and
+// time go in, actions and one deadline come out. It reads no clock, starts no goroutine,
+// logs nothing and calls nothing but Config.Rand, so that the same events give the same
+// actions, byte for byte, in a test, in a simulation and in production.
+//
+// A [Machine] belongs to one goroutine, the loop of reconnect.Supervisor. Step takes some
+// ten nanoseconds when nothing changes and never blocks, panics or grows.
+//
+// # States in words
+//
+// Connecting: a client is open and nothing is known yet; flushes are admitted, so that a
+// normal start costs no retry. Up: at least one broker was reached. Degraded: the same,
+// while another address fails; it exists for operators. AllDown: no broker can be reached;
+// flushes are refused, no attempt leaves, the backoff runs. Probing: half-open, every
+// address may be tried once; the first that gets ready opens everything. Idle: the
+// connections were closed on purpose; the next chunk opens them. Draining: no new chunk is
+// taken, what is outstanding may still be acknowledged. Closed: the end.
+//
+// Two gates follow from the state and from nothing else. The flush gate tells flushes
+// whether they may hand records over, the connection gate tells the client which attempts
+// may start.
+//
+// # Evidence
+//
+// All brokers are down when no address is up, at least one attempt has failed since one
+// was up (or since the connection gate was set), none is in flight, and no wanted address
+// is untried, or Settle has passed since. No broker being up is no evidence by itself:
+// servers close idle connections. The error librdkafka calls all brokers down is not used,
+// because it is wrong in both directions.
+//
+// Three limits catch what shows no failure. ConnectTimeout: an attempt hangs and no broker
+// is up. ProbeTimeout: the same while half-open. StallTimeout: records are outstanding and
+// none is acknowledged, however healthy the connections look.
+//
+// # Reasons for the less obvious
+//
+//   - A broker that comes up does not reset the backoff, only an acknowledged record does,
+//     or a connection that lasted longer than the longest wait and left nothing
+//     unanswered. A listener that accepts and closes, or a broker that answers and takes
+//     no records, never gets more attempts than a dead one.
+//   - An outage that comes back before the backoff was reset is the same outage, with the
+//     same number: logs tell one story.
+//   - The reason of an outage is the most telling class that was seen in it. The notice
+//     that names the reason often comes just after the connection is lost, so it may
+//     change while the brokers are down, always to a more telling one.
+//   - A heartbeat that is not answered leads to Connecting and not to AllDown: a dead
+//     quiet connection is to be replaced, nobody is waiting for it.
+//   - In Connecting the time only counts while something is outstanding or tried. A client
+//     that nobody needs may have no reason to connect.
+//   - An outage always ends in Up: what failed before the gate opened says nothing of
+//     brokers that come back a moment after the first. One that fails again makes it
+//     Degraded.
+//   - BrokersChanged carries the epoch of the gate that its counts were made for. A sweep
+//     can't be failed by a table from before it.
+//
+// # Transitions
+//
+// Made by Table, which runs the machine; what is not listed does nothing. Before the table:
+// events of another client generation, of another gate epoch or heartbeat, and deadlines
+// that were not reached are dropped. Times are those of the defaults with a backoff in the
+// middle of its jitter.
+//
+//	connecting (flush gate admit, connection gate open)
+//	    chunk_arrived                                                                 -> stays, next after 5s
+//	    acked                                                                         -> up, next after 15s
+//	    brokers_changed: one is up                                                    -> up
+//	    brokers_changed: one is up, one fails                                         -> degraded
+//	    brokers_changed: none is up, all have failed                                  -> all_down, fail_outstanding, next after 112.5ms
+//	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
+//	    brokers_changed: none is up, some have failed, some are in flight             -> stays, next after 5s
+//	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
+//	    deadline_reached                                                              -> stays, next after 5s
+//	    drain_requested                                                               -> closed, close_client
+//	    [records outstanding] brokers_changed: one is up                              -> up, next after 15s
+//	    [records outstanding] brokers_changed: one is up, one fails                   -> degraded, next after 15s
+//	    [records outstanding] deadline_reached                                        -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
+//	    [records outstanding] drain_requested                                         -> draining, next after 3s
+//	    [an attempt hangs] deadline_reached                                           -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
+//	    [some have failed] brokers_changed: none is up, none has failed               -> stays, next after 4.999s
+//	    [some have failed] brokers_changed: none is up, some have failed, some are in flight -> stays, next after 4.999s
+//	    [some have failed] deadline_reached                                           -> all_down, fail_outstanding, next after 112.5ms
+//	up (flush gate admit, connection gate open)
+//	    chunk_arrived                                                                 -> stays, next after 15s
+//	    acked                                                                         -> stays, next after 15s
+//	    brokers_changed: one is up, one fails                                         -> degraded
+//	    brokers_changed: none is up, all have failed                                  -> all_down, fail_outstanding, next after 112.5ms
+//	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
+//	    brokers_changed: none is up, some have failed, some are in flight             -> stays, next after 5s
+//	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
+//	    drain_requested                                                               -> closed, close_client
+//	    [records outstanding] deadline_reached                                        -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
+//	    [records outstanding] drain_requested                                         -> draining, next after 3s
+//	    [no broker is up, an attempt hangs] deadline_reached                          -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
+//	    [no broker is up, some have failed] deadline_reached                          -> all_down, fail_outstanding, next after 112.5ms
+//	    [idle_policy keepalive] deadline_reached                                      -> stays, start_heartbeat, next after 10s
+//	    [heartbeat sent] heartbeat_ok                                                 -> stays, next after 1m0s
+//	    [heartbeat sent] heartbeat_failed                                             -> connecting, shut_sockets, next after 5s
+//	    [heartbeat sent] deadline_reached                                             -> connecting, shut_sockets, next after 5s
+//	    [idle_policy close] deadline_reached                                          -> idle, shut_sockets
+//	degraded (flush gate admit, connection gate open)
+//	    chunk_arrived                                                                 -> stays, next after 15s
+//	    acked                                                                         -> stays, next after 15s
+//	    brokers_changed: one is up                                                    -> up
+//	    brokers_changed: none is up, all have failed                                  -> all_down, fail_outstanding, next after 112.5ms
+//	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
+//	    brokers_changed: none is up, some have failed, some are in flight             -> stays, next after 5s
+//	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
+//	    drain_requested                                                               -> closed, close_client
+//	all_down (flush gate refuse, connection gate shut)
+//	    acked: the backoff is reset                                                   -> up, next after 15s
+//	    brokers_changed: one is up                                                    -> up
+//	    brokers_changed: one is up, one fails                                         -> up
+//	    client_fatal                                                                  -> stays, close_client
+//	    deadline_reached                                                              -> probing, next after 5s
+//	    drain_requested                                                               -> closed, close_client
+//	    [client given up] deadline_reached                                            -> connecting, open_client, next after 5s
+//	    [client given up] drain_requested                                             -> closed
+//	probing (flush gate refuse, connection gate sweep)
+//	    acked: the backoff is reset                                                   -> up, next after 15s
+//	    brokers_changed: one is up                                                    -> up
+//	    brokers_changed: one is up, one fails                                         -> up
+//	    brokers_changed: none is up, all have failed                                  -> all_down, next after 225ms
+//	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
+//	    client_fatal                                                                  -> all_down, close_client, next after 225ms
+//	    deadline_reached                                                              -> all_down, shut_sockets, next after 225ms
+//	    drain_requested                                                               -> closed, close_client
+//	    [some have failed] brokers_changed: none is up, none has failed               -> stays, next after 4.998s
+//	    [some have failed] brokers_changed: none is up, some have failed, some are in flight -> stays, next after 4.998s
+//	idle (flush gate admit, connection gate shut)
+//	    chunk_arrived                                                                 -> connecting, next after 5s
+//	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
+//	    drain_requested                                                               -> closed, close_client
+//	draining (flush gate refuse, connection gate open)
+//	    reported: nothing is left                                                     -> closed, close_client
+//	    client_fatal                                                                  -> closed, fail_outstanding, close_client
+//	    deadline_reached                                                              -> closed, fail_outstanding, close_client
+//	    drained                                                                       -> closed, fail_outstanding, close_client
+package fsm

@@ -1,0 +1,236 @@
+package reconnect_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+	"out_kafka_reconnect/reconnect/reconnecttest"
+)
+
+// stub is a client that does nothing but what a test tells it to.
+type stub struct {
+	sink      func(reconnect.Notice)
+	gates     []fsm.ConnGate
+	heartbeat func() error
+	close     func()
+}
+
+func (*stub) Produce(b *reconnect.Batch) *reconnect.Delivery { return reconnect.NewDelivery() }
+func (s *stub) SetGate(g fsm.ConnGate)                       { s.gates = append(s.gates, g) }
+func (*stub) Hold(string, time.Duration)                     {}
+func (*stub) ShutSockets() int                               { return 0 }
+func (s *stub) Heartbeat(time.Duration) error                { return s.heartbeat() }
+func (s *stub) Close(time.Duration) error {
+	if s.close != nil {
+		s.close()
+	}
+	return nil
+}
+
+// withStub runs a supervisor on a stub, in a bubble.
+func withStub(t *testing.T, s *stub, o reconnect.Observer, f func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, net: reconnecttest.NewNetwork(), rec: &recorder{}, log: &lines{}}
+		if o == nil {
+			o = r.rec
+		}
+		sup, err := reconnect.New(reconnect.Options{
+			Observer: o, Logger: r.log.logger(),
+			Open: func(_ int, sink func(reconnect.Notice)) (reconnect.Client, error) {
+				s.sink = sink
+				return s, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.sup = sup
+		defer func() { _ = sup.Close(context.Background()) }()
+		f(r)
+	})
+}
+
+func (s *stub) table(epoch uint64, rows ...reconnect.Broker) {
+	s.sink(reconnect.Notice{Kind: reconnect.NoticeBrokers, Epoch: epoch, Brokers: rows})
+}
+
+// A client that has very much to say while it is being closed does not hang: the loop
+// keeps listening until the end, and after it nobody waits.
+func TestLoop_FloodOfNoticesWhileClosing(t *testing.T) {
+	s := &stub{}
+	flood := func() {
+		for range 10_000 {
+			s.table(1, reconnect.Broker{Addr: "a", Up: 1})
+			s.sink(reconnect.Notice{Kind: reconnect.NoticeAcked})
+		}
+	}
+	s.close = flood
+	withStub(t, s, nil, func(r *rig) {
+		flood()
+		if err := r.sup.Close(context.Background()); err != nil {
+			r.Error(err)
+		}
+		r.closedForGood()
+		flood() // against the contract, and harmless
+	})
+}
+
+// An observer that panics costs the instance, not the host program: everything is
+// refused from then on, and Close still works.
+func TestLoop_PanicInTheObserver(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, panicking{}, func(r *rig) {
+		s.table(1, reconnect.Broker{Addr: "a", Up: 1})
+		<-r.sup.Done()
+		r.closedForGood()
+		if r.log.count("panic in the supervisor") != 1 {
+			r.Errorf("the log does not tell:\n%s", r.log)
+		}
+	})
+}
+
+type panicking struct{ reconnect.NopObserver }
+
+func (panicking) Transition(reconnect.Report) { panic("observer") }
+
+// A heartbeat that panics is one that failed.
+func TestLoop_PanicInTheClient(t *testing.T) {
+	s := &stub{heartbeat: func() error { panic("client") }, close: func() { panic("client") }}
+	withStub(t, s, nil, func(r *rig) {
+		s.table(1, reconnect.Broker{Addr: "a", Up: 1})
+		r.sleep(time.Minute + ms)
+		r.want(fsm.Connecting)
+		if err := r.sup.Close(context.Background()); err != nil {
+			r.Error(err)
+		}
+		r.closedForGood()
+		if r.log.count("panic in the client") == 0 {
+			r.Errorf("the log does not tell:\n%s", r.log)
+		}
+	})
+}
+
+// The gate is told to the client exactly as the states ask, each sweep anew, and tables
+// from before a sweep can't fail it.
+func TestLoop_Gates(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		failed := reconnect.Broker{Addr: "a", Asked: true, Attempts: 1, Failures: 1, Class: fsm.ClassNetwork}
+		s.table(1, failed)
+		r.want(fsm.AllDown)
+		r.sleep(150 * ms)
+		r.want(fsm.Probing)
+		failed.Failures = 2
+		s.table(2, failed) // read while the gate was shut
+		r.want(fsm.Probing)
+		failed.Failures = 3
+		s.table(3, failed)
+		r.want(fsm.AllDown)
+		r.sleep(300 * ms)
+		r.want(fsm.Probing)
+		failed.Up, failed.Ups = 1, 1
+		s.table(5, failed)
+		r.want(fsm.Up)
+		got := fmt.Sprint(s.gates)
+		if want := "[open shut sweep shut sweep open]"; got != want {
+			r.Errorf("gates %s, want %s", got, want)
+		}
+	})
+}
+
+// An attempt that was in flight when the gate was shut gets ready: the table is older than
+// the gate, and the connection is used all the same.
+func TestLoop_LateSuccess(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		s.table(1, reconnect.Broker{Addr: "a", InFlight: 1, Attempts: 1})
+		r.sleep(5*time.Second + ms)
+		r.want(fsm.AllDown)
+		s.table(1, reconnect.Broker{Addr: "a", Up: 1, Attempts: 1, Ups: 1})
+		r.want(fsm.Up)
+	})
+}
+
+// A stall shuts the sockets. A table that still shows the old connection must not open the
+// gate again; one that shows a newer connection must.
+func TestLoop_StaleConnectionAfterAStall(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		old := reconnect.Broker{Addr: "a", Up: 1, Attempts: 1, Ups: 1}
+		s.table(1, old)
+		r.want(fsm.Up)
+		r.produce(1)
+		r.sleep(15*time.Second + ms)
+		r.want(fsm.AllDown)
+		s.table(2, old)
+		r.want(fsm.AllDown)
+		s.table(2, reconnect.Broker{Addr: "a", Up: 1, Attempts: 2, Ups: 2})
+		r.want(fsm.Up)
+	})
+}
+
+// The same network, the same seed: the same states at the same times.
+func TestLoop_Deterministic(t *testing.T) {
+	var first string
+	for i := range 10 {
+		// One address: with several, which of two things at the same moment comes first is
+		// up to the scheduler.
+		bubble(t, setup{}, func(r *rig) {
+			r.delivered(r.produce(1), 10*ms)
+			for range 5 {
+				r.net.Set(reconnecttest.Down)
+				r.sleep(20 * time.Second)
+				r.net.Set(reconnecttest.Mute)
+				r.sleep(10 * time.Second)
+				r.net.Set(reconnecttest.Frozen)
+				r.sleep(90 * time.Second)
+				r.net.Set(reconnecttest.Serving)
+				r.sleep(20 * time.Second)
+			}
+			var out string
+			for _, tr := range r.rec.transitions {
+				out += fmt.Sprintln(tr.At, tr.From, tr.To, tr.Cause, tr.Reason, tr.Outage, tr.Attempt, tr.Wait)
+			}
+			if i == 0 {
+				first = out
+			} else if out != first {
+				r.Errorf("run %d differs:\n%s\nfirst:\n%s", i, out, first)
+			}
+		})
+	}
+}
+
+// One of three brokers comes back: the sweep finds it although the others stay dead.
+func TestLoop_OneOfThreeComesBack(t *testing.T) {
+	for _, back := range []string{"a", "b", "c"} {
+		bubble(t, setup{addrs: []string{"a", "b", "c"}}, func(r *rig) {
+			r.delivered(r.produce(1), 10*ms)
+			r.net.Set(reconnecttest.Down)
+			r.wantWithin(fsm.AllDown, 2*time.Second)
+			r.sleep(time.Minute)
+			r.net.Set(reconnecttest.Serving, back)
+			r.sleep(5*time.Second + 100*ms)
+			r.delivered(r.produce(1), 10*ms)
+			r.want(fsm.Degraded)
+		})
+	}
+}
+
+func TestNew_RefusesNonsense(t *testing.T) {
+	if _, err := reconnect.New(reconnect.Options{}); err == nil {
+		t.Error("no opener, no error")
+	}
+	_, err := reconnect.New(reconnect.Options{
+		Open:   reconnecttest.NewNetwork().Open,
+		Config: fsm.Config{BackoffMin: time.Hour},
+	})
+	if err == nil {
+		t.Error("a contradiction, no error")
+	}
+}

@@ -1,0 +1,222 @@
+package rdkafka
+
+/*
+#include <stdlib.h>
+#include "okr.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+// closeCheckTimeout bounds the close of a handle that was made to check a configuration.
+const closeCheckTimeout = time.Second
+
+// ErrClosed is what a client answers after Close.
+var ErrClosed = errors.New("rdkafka: client is closed")
+
+// Options are the settings of a client that do not change from one generation to the next.
+type Options struct {
+	// Properties are set on librdkafka's configuration in order.
+	Properties []Property
+	// KeepaliveIdle is the idle time after which the kernel probes a connection; 0 leaves
+	// the kernel's own setting. KeepaliveTimeout is how long the probes may go unanswered.
+	KeepaliveIdle, KeepaliveTimeout time.Duration
+	// Logger takes the client's own lines; nil discards them.
+	Logger *slog.Logger
+}
+
+// Opener returns the function with which a supervisor opens clients.
+func Opener(o Options) reconnect.Opener {
+	return func(gen int, sink func(reconnect.Notice)) (reconnect.Client, error) {
+		return Open(o, gen, sink)
+	}
+}
+
+// Client is a producer handle of librdkafka; it implements reconnect.Client.
+type Client struct {
+	gen    int
+	sink   func(reconnect.Notice)
+	logger *slog.Logger
+	wake   *os.File // our own copy of C's eventfd
+	ended  chan struct{}
+
+	mu         sync.RWMutex // held for reading around every call into c
+	c          *C.okr_client
+	topics     map[string]topicHandle // guarded by topicMu
+	topicMu    sync.Mutex
+	closeOnce  sync.Once
+	closeError error
+
+	pendingMu sync.Mutex
+	pending   map[uint64]*reconnect.Delivery
+	nextID    uint64
+
+	dropped uint64 // ring events lost so far; owned by the event goroutine
+}
+
+type topicHandle struct {
+	handle unsafe.Pointer
+	code   C.int
+}
+
+// Open makes a client of generation gen, with the connection gate open: it connects at
+// once. The error is librdkafka's own text.
+func Open(o Options, gen int, sink func(reconnect.Notice)) (*Client, error) {
+	return open(o, gen, sink, fsm.ConnOpen)
+}
+
+func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*Client, error) {
+	conf, err := newConf(o.Properties)
+	if err != nil {
+		return nil, err
+	}
+	so := socketOptions(o)
+	var text [errorTextLen]C.char
+	handle := C.okr_open(conf, &so, gateNumber(gate), &text[0], C.size_t(len(text)))
+	if handle == nil {
+		return nil, fmt.Errorf("rdkafka: opening the client: %s", C.GoString(&text[0]))
+	}
+	c := &Client{
+		gen:     gen,
+		sink:    sink,
+		logger:  o.Logger,
+		ended:   make(chan struct{}),
+		c:       handle,
+		topics:  map[string]topicHandle{},
+		pending: map[uint64]*reconnect.Delivery{},
+	}
+	if c.sink == nil {
+		c.sink = func(reconnect.Notice) {}
+	}
+	if c.logger == nil {
+		c.logger = slog.New(slog.DiscardHandler)
+	}
+	if c.wake, err = dupFile(int(C.okr_event_fd(handle))); err != nil {
+		C.okr_close(handle, 0)
+		C.okr_free(handle)
+		return nil, fmt.Errorf("rdkafka: opening the client: %w", err)
+	}
+	go c.run(handle)
+	return c, nil
+}
+
+// dupFile makes a file of its own for the event goroutine, which sleeps in the network
+// poller and costs no thread.
+func dupFile(fd int) (*os.File, error) {
+	d, err := syscall.Dup(fd)
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(d)
+	return os.NewFile(uintptr(d), "okr-events"), nil
+}
+
+// socketOptions spreads the time-out over three probes: fewer would take one lost packet
+// for a dead peer.
+func socketOptions(o Options) C.okr_socket_options {
+	const probes = 3
+	if o.KeepaliveIdle <= 0 {
+		return C.okr_socket_options{}
+	}
+	return C.okr_socket_options{
+		keepalive_idle_s:     C.int(wholeSeconds(o.KeepaliveIdle)),
+		keepalive_interval_s: C.int(wholeSeconds(o.KeepaliveTimeout / probes)),
+		keepalive_count:      probes,
+	}
+}
+
+func wholeSeconds(d time.Duration) int {
+	return max(1, int(d/time.Second))
+}
+
+// SetGate rules connection attempts, see reconnect.Client.
+func (c *Client) SetGate(g fsm.ConnGate) {
+	c.with(func() {
+		C.okr_set_gate(c.c, gateNumber(g))
+		if g != fsm.ConnShut {
+			C.okr_wake(c.c)
+		}
+	})
+}
+
+func gateNumber(g fsm.ConnGate) C.int {
+	switch g {
+	case fsm.ConnOpen:
+		return C.OKR_GATE_OPEN
+	case fsm.ConnSweep:
+		return C.OKR_GATE_SWEEP
+	default:
+		return C.OKR_GATE_SHUT
+	}
+}
+
+// Hold refuses attempts to one address for d, see reconnect.Client.
+func (c *Client) Hold(addr string, d time.Duration) {
+	name := C.CString(addr)
+	defer C.free(unsafe.Pointer(name))
+	c.with(func() { C.okr_hold(c.c, name, C.int64_t(d.Milliseconds())) })
+}
+
+// ShutSockets shuts every open connection down and returns how many there were.
+func (c *Client) ShutSockets() int {
+	n := 0
+	c.with(func() { n = int(C.okr_shut_sockets(c.c)) })
+	return n
+}
+
+// Heartbeat asks any connected broker for metadata. It blocks up to the timeout.
+func (c *Client) Heartbeat(timeout time.Duration) error {
+	c.mu.RLock()
+	handle := c.c
+	c.mu.RUnlock()
+	if handle == nil {
+		return ErrClosed
+	}
+	// The call is not made under mu: Close must not wait for it. The C side counts it as a
+	// user of the handle and lets the destroying thread wait instead.
+	if code := int(C.okr_heartbeat(handle, C.int(timeout.Milliseconds()))); code != 0 {
+		return fmt.Errorf("rdkafka: asking for metadata: %s", Text(code))
+	}
+	return nil
+}
+
+// with runs f while the handle is open.
+func (c *Client) with(f func()) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.c != nil {
+		f()
+	}
+}
+
+// Close reports every outstanding message and releases the handle, see reconnect.Client.
+func (c *Client) Close(timeout time.Duration) error {
+	c.closeOnce.Do(func() {
+		c.mu.Lock()
+		handle := c.c
+		c.c = nil
+		c.mu.Unlock()
+		left := C.okr_close(handle, C.int(timeout.Milliseconds()))
+		_ = c.wake.Close() // ends the event goroutine after what it is doing
+		<-c.ended
+		c.fetch(handle)
+		C.okr_free(handle)
+		if left != 0 {
+			c.closeError = fmt.Errorf("rdkafka: closing the client took longer than %v: %w", timeout, context.DeadlineExceeded)
+		}
+	})
+	return c.closeError
+}

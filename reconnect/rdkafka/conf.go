@@ -1,0 +1,122 @@
+package rdkafka
+
+/*
+#include <stdlib.h>
+#include "api.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"unsafe"
+
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+// Property is one setting of librdkafka.
+type Property struct {
+	Name, Value string
+}
+
+// errorTextLen is the room for librdkafka's error texts, which it documents as 512 bytes.
+const errorTextLen = 512
+
+// Version returns librdkafka's own version text, for example "2.11.1". It is that of the
+// library this program was built with, also in a host that exports another.
+func Version() string {
+	return C.GoString(C.rd_kafka_version_str())
+}
+
+// Features returns the built-in features of the library as it lists them itself, for
+// example "gzip,snappy,ssl,sasl_scram".
+func Features() string {
+	conf := C.rd_kafka_conf_new()
+	defer C.rd_kafka_conf_destroy(conf)
+	return confGet(conf, "builtin.features")
+}
+
+// CheckProperty tells whether librdkafka takes the value for the property: nil, or an
+// error with librdkafka's own text. The check covers one value, not what it means
+// together with others.
+func CheckProperty(name, value string) error {
+	conf := C.rd_kafka_conf_new()
+	defer C.rd_kafka_conf_destroy(conf)
+	return confSet(conf, name, value)
+}
+
+// CheckAll tells whether librdkafka makes a producer of the properties: nil, or its own
+// text. It opens no connection.
+func CheckAll(properties []Property) error {
+	c, err := open(Options{Properties: properties}, 0, nil, fsm.ConnShut)
+	if err != nil {
+		return err
+	}
+	return c.Close(closeCheckTimeout)
+}
+
+// Dump returns every property with its value as librdkafka holds it after the given ones
+// were set, sorted by name; secrets are included.
+func Dump(properties []Property) ([]Property, error) {
+	conf, err := newConf(properties)
+	if err != nil {
+		return nil, err
+	}
+	defer C.rd_kafka_conf_destroy(conf)
+	var n C.size_t
+	arr := C.rd_kafka_conf_dump(conf, &n)
+	defer C.rd_kafka_conf_dump_free(arr, n)
+	pairs := unsafe.Slice(arr, int(n))
+	out := make([]Property, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, Property{C.GoString(pairs[i]), C.GoString(pairs[i+1])})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out, nil
+}
+
+// newConf sets every property in order; all faults come back in one error.
+func newConf(properties []Property) (*C.struct_rd_kafka_conf_s, error) {
+	conf := C.rd_kafka_conf_new()
+	var faults []error
+	for _, p := range properties {
+		if err := confSet(conf, p.Name, p.Value); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		C.rd_kafka_conf_destroy(conf)
+		return nil, errors.Join(faults...)
+	}
+	return conf, nil
+}
+
+func confSet(conf *C.struct_rd_kafka_conf_s, name, value string) error {
+	if strings.ContainsRune(name, 0) || strings.ContainsRune(value, 0) {
+		return fmt.Errorf("rdkafka: setting %s: the name or value contains a NUL byte", name)
+	}
+	n, v := C.CString(name), C.CString(value)
+	defer C.free(unsafe.Pointer(n))
+	defer C.free(unsafe.Pointer(v))
+	var text [errorTextLen]C.char
+	if C.rd_kafka_conf_set(conf, n, v, &text[0], C.size_t(len(text))) != C.OKR_CONF_OK {
+		return fmt.Errorf("rdkafka: setting %s: %s", name, C.GoString(&text[0]))
+	}
+	return nil
+}
+
+func confGet(conf *C.struct_rd_kafka_conf_s, name string) string {
+	n := C.CString(name)
+	defer C.free(unsafe.Pointer(n))
+	var size C.size_t
+	if C.rd_kafka_conf_get(conf, n, nil, &size) != C.OKR_CONF_OK || size == 0 {
+		return ""
+	}
+	buf := make([]byte, int(size)+1)
+	if C.rd_kafka_conf_get(conf, n, (*C.char)(unsafe.Pointer(&buf[0])), &size) != C.OKR_CONF_OK {
+		return ""
+	}
+	return C.GoString((*C.char)(unsafe.Pointer(&buf[0])))
+}

@@ -1,0 +1,86 @@
+/* What the C files of the binding share. */
+#ifndef OKR_INTERNAL_H
+#define OKR_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "api.h"
+#include "okr.h"
+
+enum { OKR_RING_SIZE = 256, OKR_MAX_ADDRS = 1024, OKR_MAX_IPS = 8 };
+
+/* One distinct host:port. Entries live as long as the client: broker threads point to them. */
+typedef struct okr_addr {
+	struct okr_addr *next;
+	okr_addr_info info;
+	int64_t asked_at;      /* ms; when the client last wanted to connect */
+	int64_t hold_until;    /* ms; no attempt before that while the gate is open */
+	uint64_t sweep;        /* the sweep that permits belong to */
+	int ips;               /* addresses that the name last resolved to */
+	unsigned rotate;       /* which of them the next attempt takes */
+} okr_addr;
+
+typedef struct okr_topic_entry {
+	struct okr_topic_entry *next;
+	struct rd_kafka_topic_s *rkt;
+} okr_topic_entry;
+
+struct okr_client {
+	struct rd_kafka_s *rk;
+	okr_socket_options sockets;
+	char *sasl_user, *sasl_password;   /* passed back unchanged by the wake */
+
+	pthread_mutex_t mu;                /* guards the gate, the addresses and the sockets */
+	int gate;
+	uint64_t epoch;                    /* counts okr_set_gate; names the sweep */
+	okr_addr *addrs;
+	int addr_count;
+	int *fds;
+	int fd_count, fd_cap;
+
+	pthread_mutex_t ring_mu;
+	okr_event ring[OKR_RING_SIZE];
+	unsigned ring_head, ring_len;
+	uint64_t dropped;
+
+	pthread_mutex_t chunk_mu;          /* guards the two lists */
+	okr_chunk *live;                   /* handed over, not reported */
+	okr_chunk *settled_head, *settled_tail;
+
+	atomic_int table_changed, acked_flag, reported_flag;
+	atomic_int outstanding;
+	atomic_ullong acked_total;
+
+	pthread_mutex_t wake_mu;           /* guards wake_fd against a reuse of its number */
+	int wake_fd;
+
+	pthread_t poller;
+	atomic_int stop_poller;
+
+	pthread_mutex_t life_mu;           /* guards what follows */
+	pthread_cond_t life_cond;
+	int users;                         /* blocking calls that still use rk */
+	bool destroyed;                    /* rk is gone */
+	bool abandoned;                    /* the destroying thread frees the client */
+	okr_chunk *orphans;
+	okr_topic_entry *topics;
+};
+
+int64_t okr_now_ms(void);
+void okr_notify(okr_client *c);
+void okr_post(okr_client *c, int kind, int code, const char *text, char *heap);
+
+/* gate.c */
+void okr_gate_install(okr_client *c, struct rd_kafka_conf_s *conf);
+void okr_gate_free(okr_client *c);
+bool okr_thread_refused(void);
+void okr_thread_failure_text(const okr_client *c, const char *text);
+
+/* produce.c */
+void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);
+void okr_chunks_abandon(okr_client *c, bool orphan);
+void okr_orphans_free(okr_client *c);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * The C half of the client binding. Everything that librdkafka calls back ends here:
+ * delivery reports are settled in C, the state of each address is kept in a table,
+ * log lines and errors wait in a bounded ring. Go is told by an eventfd that there is
+ * something to fetch; no Go code ever runs on a thread of librdkafka.
+ *
+ * Locks: librdkafka's broker lock -> okr_client.mu. Nothing here calls librdkafka with
+ * mu held, and no callback calls librdkafka at all.
+ */
+#ifndef OKR_H
+#define OKR_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+struct rd_kafka_conf_s;
+
+typedef struct okr_client okr_client;
+typedef struct okr_chunk okr_chunk;
+
+/* One message; the layout equals reconnect.Message. */
+typedef struct {
+	int64_t timestamp;
+	int32_t topic, partition;
+	int32_t key_off, key_len;
+	int32_t val_off, val_len;
+} okr_msg;
+
+/* One message that was not acknowledged. */
+typedef struct {
+	int32_t index;
+	int32_t code;
+	int32_t status;
+	int32_t refused;   /* 1: the client did not take it in the first place */
+} okr_failure;
+
+/* The connection gate. */
+enum { OKR_GATE_SHUT = 0, OKR_GATE_SWEEP = 1, OKR_GATE_OPEN = 2 };
+
+/* In which stage a connection attempt ended: tells the class without reading text. */
+enum { OKR_STAGE_NONE, OKR_STAGE_RESOLVE, OKR_STAGE_CONNECT, OKR_STAGE_TLS, OKR_STAGE_AUTH, OKR_STAGE_READY };
+
+enum { OKR_NAME_LEN = 272, OKR_TEXT_LEN = 512 };
+
+/* What the table knows of one address; the meaning of the fields is that of reconnect.Broker. */
+typedef struct {
+	char name[OKR_NAME_LEN];
+	char text[OKR_TEXT_LEN];
+	int32_t up, inflight, permits, asked, stage;
+	uint64_t attempts, failures, ups, shorts;
+} okr_addr_info;
+
+/* Events of the ring. */
+enum { OKR_EV_LOG = 1, OKR_EV_ERROR, OKR_EV_FATAL, OKR_EV_STATS };
+
+typedef struct {
+	int32_t kind;
+	int32_t code;  /* error code, or the syslog level of a log line */
+	char *heap;    /* statistics JSON, to be freed by the reader; else NULL */
+	char text[OKR_TEXT_LEN];
+} okr_event;
+
+/* What has come up since the last okr_drain. */
+typedef struct {
+	int32_t acked;          /* 1: a message was acknowledged */
+	int32_t reported;       /* 1: a message was reported, acknowledged or not */
+	int32_t table_changed;  /* 1: fetch the table */
+	int32_t outstanding;    /* messages handed over and not reported */
+	uint64_t dropped;       /* ring events lost to an overflow, over the life */
+} okr_news;
+
+typedef struct {
+	int keepalive_idle_s;      /* TCP keepalive idle time and interval; 0 leaves the kernel's */
+	int keepalive_interval_s;
+	int keepalive_count;
+} okr_socket_options;
+
+/* okr_err_text is librdkafka's text for a code. */
+const char *okr_err_text(int code);
+
+/* okr_open makes a producer of conf, which it takes over in any case, and starts its
+ * poll thread; the gate stands as given. NULL and a text in err on failure. */
+okr_client *okr_open(struct rd_kafka_conf_s *conf, const okr_socket_options *so, int gate, char *err, size_t err_size);
+/* okr_event_fd is the eventfd that gets readable when there is news; owned by the client. */
+int okr_event_fd(okr_client *c);
+void okr_drain(okr_client *c, okr_news *out);
+/* okr_next_event and okr_next_chunk return 0 and NULL when there is none. */
+int okr_next_event(okr_client *c, okr_event *out);
+okr_chunk *okr_next_chunk(okr_client *c);
+/* okr_table copies at most cap rows, returns the number of rows there are. */
+int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch);
+
+void okr_set_gate(okr_client *c, int gate);
+void okr_wake(okr_client *c);
+void okr_hold(okr_client *c, const char *addr, int64_t ms);
+int okr_shut_sockets(okr_client *c);
+/* okr_heartbeat blocks until a broker has answered or the timeout; a librdkafka code. */
+int okr_heartbeat(okr_client *c, int timeout_ms);
+
+/* okr_topic returns a handle for the life of the client, or NULL and the code. */
+void *okr_topic(okr_client *c, const char *name, int *code);
+/* okr_produce copies data and hands every message over in one call. topics[i] may be
+ * NULL with topic_codes[i] as the reason. The chunk comes back through okr_next_chunk
+ * when each of its messages was reported. */
+okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
+                       const okr_msg *msgs, int n, const char *data, size_t data_len);
+uint64_t okr_chunk_id(const okr_chunk *ch);
+int okr_chunk_size(const okr_chunk *ch);
+int okr_chunk_acked(const okr_chunk *ch);
+int okr_chunk_failures(const okr_chunk *ch, okr_failure *out, int cap);
+void okr_chunk_free(okr_chunk *ch);
+
+/* okr_close reports every outstanding message, stops the poll thread and destroys the
+ * handle. 0: all done. 1: the handle was not destroyed within the timeout; a detached
+ * thread goes on and frees what is left. Call okr_free once after the last fetch. */
+int okr_close(okr_client *c, int timeout_ms);
+void okr_free(okr_client *c);
+
+#endif

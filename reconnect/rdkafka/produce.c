@@ -1,0 +1,281 @@
+/*
+ * Producing a whole chunk in one call, and settling its delivery reports. The payload is
+ * handed to librdkafka without a further copy: it stays in the chunk until the last
+ * message of it was reported.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+enum { REC_OPEN = 0, REC_ACKED = 1, REC_FAILED = 2, REC_REFUSED = 3 };
+
+typedef struct {
+	okr_chunk *chunk;
+	int32_t code;
+	uint8_t status;
+	uint8_t state;
+} okr_rec;
+
+struct okr_chunk {
+	okr_client *client;
+	okr_chunk *prev, *next;   /* list of the live, or of the settled ones */
+	uint64_t id;
+	int n;
+	atomic_int remaining;     /* messages without a report, and one for okr_produce itself */
+	atomic_int acked;
+	bool orphan;              /* librdkafka may still hold the payload */
+	char *data;
+	okr_rec recs[];
+};
+
+static void live_add(okr_client *c, okr_chunk *ch)
+{
+	pthread_mutex_lock(&c->chunk_mu);
+	ch->next = c->live;
+	if (c->live)
+		c->live->prev = ch;
+	c->live = ch;
+	pthread_mutex_unlock(&c->chunk_mu);
+}
+
+/* settle moves a chunk from the live to the settled list; the caller holds chunk_mu. */
+static void settle_locked(okr_client *c, okr_chunk *ch)
+{
+	if (ch->prev)
+		ch->prev->next = ch->next;
+	else
+		c->live = ch->next;
+	if (ch->next)
+		ch->next->prev = ch->prev;
+	ch->prev = ch->next = NULL;
+	if (c->settled_tail)
+		c->settled_tail->next = ch;
+	else
+		c->settled_head = ch;
+	c->settled_tail = ch;
+}
+
+static void drop_ref(okr_chunk *ch)
+{
+	okr_client *c = ch->client;
+
+	if (atomic_fetch_sub(&ch->remaining, 1) != 1)
+		return;
+	pthread_mutex_lock(&c->chunk_mu);
+	settle_locked(c, ch);
+	pthread_mutex_unlock(&c->chunk_mu);
+	okr_notify(c);
+}
+
+static void fail(okr_rec *rec, int code, unsigned status)
+{
+	rec->code = code;
+	rec->status = (uint8_t)status;
+	rec->state = REC_FAILED;
+}
+
+void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque)
+{
+	const struct okr_rk_message *m = (const struct okr_rk_message *)msg;
+	okr_client *c = opaque;
+	okr_rec *rec = m->opaque;
+
+	(void)rk;
+	if (m->err) {
+		fail(rec, m->err, rd_kafka_message_status(msg));
+	} else {
+		rec->state = REC_ACKED;
+		atomic_fetch_add(&rec->chunk->acked, 1);
+		atomic_fetch_add(&c->acked_total, 1);
+	}
+	atomic_fetch_sub(&c->outstanding, 1);
+	/* One wake-up for a burst: the flag stays set until Go has fetched the news. */
+	if (!m->err && !atomic_exchange(&c->acked_flag, 1))
+		okr_notify(c);
+	if (!atomic_exchange(&c->reported_flag, 1))
+		okr_notify(c);
+	drop_ref(rec->chunk);
+}
+
+void *okr_topic(okr_client *c, const char *name, int *code)
+{
+	struct rd_kafka_topic_s *rkt = rd_kafka_topic_new(c->rk, name, NULL);
+	okr_topic_entry *e;
+
+	if (!rkt) {
+		*code = rd_kafka_last_error();
+		return NULL;
+	}
+	e = malloc(sizeof(*e));
+	if (!e) {
+		rd_kafka_topic_destroy(rkt);
+		*code = OKR_ERR_DESTROY;
+		return NULL;
+	}
+	pthread_mutex_lock(&c->life_mu);
+	e->rkt = rkt;
+	e->next = c->topics;
+	c->topics = e;
+	pthread_mutex_unlock(&c->life_mu);
+	*code = 0;
+	return rkt;
+}
+
+static okr_chunk *chunk_new(okr_client *c, uint64_t id, int n, const char *data, size_t data_len)
+{
+	okr_chunk *ch = calloc(1, sizeof(*ch) + (size_t)n * sizeof(okr_rec));
+
+	if (!ch)
+		return NULL;
+	ch->data = malloc(data_len ? data_len : 1);
+	if (!ch->data) {
+		free(ch);
+		return NULL;
+	}
+	memcpy(ch->data, data, data_len);
+	ch->client = c;
+	ch->id = id;
+	ch->n = n;
+	atomic_init(&ch->remaining, n + 1);
+	for (int i = 0; i < n; i++)
+		ch->recs[i].chunk = ch;
+	return ch;
+}
+
+static int produce_one(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *ch, okr_rec *rec, const okr_msg *m)
+{
+	/* A zero-length value or key must not become null, so the pointer is always set. */
+	void *key = m->key_len < 0 ? NULL : ch->data + m->key_off;
+	void *val = m->val_len < 0 ? NULL : ch->data + m->val_off;
+
+	return rd_kafka_producev(c->rk,
+		OKR_VTYPE_RKT, rkt,
+		OKR_VTYPE_PARTITION, (int)m->partition,
+		OKR_VTYPE_MSGFLAGS, 0,
+		OKR_VTYPE_VALUE, val, (size_t)(m->val_len < 0 ? 0 : m->val_len),
+		OKR_VTYPE_KEY, key, (size_t)(m->key_len < 0 ? 0 : m->key_len),
+		OKR_VTYPE_TIMESTAMP, (int64_t)m->timestamp,
+		OKR_VTYPE_OPAQUE, (void *)rec,
+		OKR_VTYPE_END);
+}
+
+okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
+                       const okr_msg *msgs, int n, const char *data, size_t data_len)
+{
+	okr_chunk *ch = chunk_new(c, id, n, data, data_len);
+
+	if (!ch)
+		return NULL;
+	live_add(c, ch);
+	atomic_fetch_add(&c->outstanding, n);
+	for (int i = 0; i < n; i++) {
+		struct rd_kafka_topic_s *rkt = topics[msgs[i].topic];
+		int code = rkt ? produce_one(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
+
+		if (!code)
+			continue;
+		fail(&ch->recs[i], code, 0);
+		ch->recs[i].state = REC_REFUSED;
+		atomic_fetch_sub(&c->outstanding, 1);
+		atomic_store(&c->reported_flag, 1);
+		drop_ref(ch);
+	}
+	drop_ref(ch);
+	return ch;
+}
+
+okr_chunk *okr_next_chunk(okr_client *c)
+{
+	okr_chunk *ch;
+
+	pthread_mutex_lock(&c->chunk_mu);
+	ch = c->settled_head;
+	if (ch) {
+		c->settled_head = ch->next;
+		if (!c->settled_head)
+			c->settled_tail = NULL;
+		ch->next = NULL;
+	}
+	pthread_mutex_unlock(&c->chunk_mu);
+	return ch;
+}
+
+uint64_t okr_chunk_id(const okr_chunk *ch)
+{
+	return ch->id;
+}
+
+int okr_chunk_size(const okr_chunk *ch)
+{
+	return ch->n;
+}
+
+int okr_chunk_acked(const okr_chunk *ch)
+{
+	return atomic_load(&ch->acked);
+}
+
+int okr_chunk_failures(const okr_chunk *ch, okr_failure *out, int cap)
+{
+	int n = 0;
+
+	for (int i = 0; i < ch->n && n < cap; i++) {
+		if (ch->recs[i].state == REC_ACKED)
+			continue;
+		out[n].index = i;
+		out[n].code = ch->recs[i].code;
+		out[n].status = ch->recs[i].status;
+		out[n].refused = ch->recs[i].state == REC_REFUSED;
+		n++;
+	}
+	return n;
+}
+
+void okr_chunk_free(okr_chunk *ch)
+{
+	okr_client *c = ch->client;
+
+	if (ch->orphan) {
+		pthread_mutex_lock(&c->life_mu);
+		ch->next = c->orphans;
+		c->orphans = ch;
+		pthread_mutex_unlock(&c->life_mu);
+		return;
+	}
+	free(ch->data);
+	free(ch);
+}
+
+/* okr_chunks_abandon settles what was never reported: the handle is gone, or it could not
+ * be destroyed in time (orphan), and then its memory must outlive it. */
+void okr_chunks_abandon(okr_client *c, bool orphan)
+{
+	pthread_mutex_lock(&c->chunk_mu);
+	while (c->live) {
+		okr_chunk *ch = c->live;
+
+		for (int i = 0; i < ch->n; i++) {
+			if (ch->recs[i].state != REC_OPEN)
+				continue;
+			/* Nothing is known of it, so it may have been written. */
+			fail(&ch->recs[i], OKR_ERR_DESTROY, OKR_MSG_POSSIBLY_PERSISTED);
+			atomic_fetch_sub(&c->outstanding, 1);
+		}
+		ch->orphan = orphan;
+		settle_locked(c, ch);
+	}
+	pthread_mutex_unlock(&c->chunk_mu);
+	okr_notify(c);
+}
+
+void okr_orphans_free(okr_client *c)
+{
+	while (c->orphans) {
+		okr_chunk *ch = c->orphans;
+
+		c->orphans = ch->next;
+		free(ch->data);
+		free(ch);
+	}
+}

@@ -1,0 +1,151 @@
+package rdkafka
+
+/*
+#include <stdlib.h>
+#include "okr.h"
+
+_Static_assert(sizeof(okr_msg) == 32, "okr_msg mirrors reconnect.Message");
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"out_kafka_reconnect/reconnect"
+)
+
+// The compiler refuses this when the Go and the C layout of a message differ in size.
+var _ [unsafe.Sizeof(C.okr_msg{})]byte = [unsafe.Sizeof(reconnect.Message{})]byte{}
+
+// codeClosed is reported for messages that meet a closed client: librdkafka's code for a
+// destroyed handle.
+const codeClosed = -197
+
+// Produce hands a batch over in one crossing, see reconnect.Client.
+func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
+	d := reconnect.NewDelivery()
+	if len(b.Messages) == 0 {
+		d.Settle(0, nil)
+		return d
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.c == nil {
+		d.Settle(0, refuseAll(len(b.Messages), codeClosed))
+		return d
+	}
+	topics, codes, free := c.topicHandles(b.Topics)
+	defer free()
+	id := c.expect(d)
+	var data *C.char
+	if len(b.Data) > 0 {
+		data = (*C.char)(unsafe.Pointer(&b.Data[0]))
+	} else {
+		data = (*C.char)(unsafe.Pointer(&emptyData[0]))
+	}
+	ch := C.okr_produce(c.c, C.uint64_t(id), topics, codes,
+		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data)))
+	if ch == nil { // no memory for the chunk: nothing was handed over
+		c.take(id)
+		d.Settle(0, refuseAll(len(b.Messages), codeClosed))
+	}
+	return d
+}
+
+var emptyData [1]byte
+
+// expect registers a delivery under a fresh id.
+func (c *Client) expect(d *reconnect.Delivery) uint64 {
+	c.pendingMu.Lock()
+	defer c.pendingMu.Unlock()
+	c.nextID++
+	c.pending[c.nextID] = d
+	return c.nextID
+}
+
+func (c *Client) take(id uint64) *reconnect.Delivery {
+	c.pendingMu.Lock()
+	defer c.pendingMu.Unlock()
+	d := c.pending[id]
+	delete(c.pending, id)
+	return d
+}
+
+// topicHandles resolves the topics of a batch to handles, which live as long as the
+// client. The arrays are C memory because Go memory that C reads may hold no C pointers
+// to more than the call; free releases them.
+func (c *Client) topicHandles(names []string) (handles *unsafe.Pointer, codes *C.int, free func()) {
+	n := C.size_t(len(names))
+	handles = (*unsafe.Pointer)(C.calloc(n, C.size_t(unsafe.Sizeof(uintptr(0)))))
+	codes = (*C.int)(C.calloc(n, C.size_t(unsafe.Sizeof(C.int(0)))))
+	hs, cs := unsafe.Slice(handles, len(names)), unsafe.Slice(codes, len(names))
+	c.topicMu.Lock()
+	for i, name := range names {
+		t := c.topic(name)
+		hs[i], cs[i] = t.handle, t.code
+	}
+	c.topicMu.Unlock()
+	return handles, codes, func() {
+		C.free(unsafe.Pointer(handles))
+		C.free(unsafe.Pointer(codes))
+	}
+}
+
+// topic returns the handle of a topic; topicMu is held. A name that librdkafka refuses is
+// not remembered: the caller checks names, so this does not happen on the path of a record.
+func (c *Client) topic(name string) topicHandle {
+	if t, ok := c.topics[name]; ok {
+		return t
+	}
+	var t topicHandle
+	n := C.CString(name)
+	defer C.free(unsafe.Pointer(n))
+	t.handle = C.okr_topic(c.c, n, &t.code)
+	if t.handle != nil {
+		c.topics[name] = t
+	}
+	return t
+}
+
+// settle turns a chunk whose messages were all reported into the end of its delivery.
+func (c *Client) settle(ch *C.okr_chunk) {
+	d := c.take(uint64(C.okr_chunk_id(ch)))
+	acked := int(C.okr_chunk_acked(ch))
+	failures := chunkFailures(ch)
+	C.okr_chunk_free(ch)
+	if d != nil {
+		d.Settle(acked, failures)
+	}
+}
+
+func chunkFailures(ch *C.okr_chunk) []reconnect.Failure {
+	var one C.okr_failure
+	if C.okr_chunk_failures(ch, &one, 1) == 0 {
+		return nil
+	}
+	rows := make([]C.okr_failure, int(C.okr_chunk_size(ch)))
+	rows = rows[:int(C.okr_chunk_failures(ch, &rows[0], C.int(len(rows))))]
+	out := make([]reconnect.Failure, len(rows))
+	texts := map[int]string{}
+	for i, r := range rows {
+		code := int(r.code)
+		text, ok := texts[code]
+		if !ok {
+			text = Text(code)
+			texts[code] = text
+		}
+		out[i] = reconnect.Failure{
+			Index: int(r.index), Class: Classify(code), Code: code,
+			Status: reconnect.Status(r.status), Text: text, Refused: r.refused != 0,
+		}
+	}
+	return out
+}
+
+func refuseAll(n, code int) []reconnect.Failure {
+	out := make([]reconnect.Failure, n)
+	for i := range out {
+		out[i] = reconnect.Failure{Index: i, Class: Classify(code), Code: code, Text: Text(code), Refused: true}
+	}
+	return out
+}

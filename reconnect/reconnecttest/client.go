@@ -1,0 +1,366 @@
+package reconnecttest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+var errNoAnswer = errors.New("reconnecttest: no answer")
+
+// Client is a reconnect.Client on a Network.
+type Client struct {
+	n    *Network
+	gen  int
+	sink func(reconnect.Notice)
+
+	mu      sync.Mutex
+	gate    fsm.ConnGate
+	epoch   uint64
+	gates   []GateChange
+	holds   []Hold
+	shuts   int
+	beats   int
+	brokers []*broker
+	queue   []*batch // handed over and not reported
+	acked   uint64   // messages
+
+	news   news          // guarded by mu, taken by the notifier
+	notify chan struct{} // holds one token
+
+	closed  chan struct{}
+	closing sync.Once
+	threads sync.WaitGroup
+	quit    chan struct{} // ends the notifier
+	ended   chan struct{} // the notifier has ended
+}
+
+// news is what the notifier has to tell.
+type news struct {
+	table, acked, reported bool
+	words                  []reconnect.Notice
+}
+
+// batch is a batch in the queue.
+type batch struct {
+	delivery *reconnect.Delivery
+	messages []Message
+	sent     bool // a broker had it
+}
+
+// GateChange is one call of SetGate.
+type GateChange struct {
+	At   time.Duration
+	Gate fsm.ConnGate
+}
+
+// Hold is one call of Hold.
+type Hold struct {
+	At   time.Duration
+	Addr string
+	Wait time.Duration
+}
+
+func newClient(n *Network, gen int, sink func(reconnect.Notice)) *Client {
+	return &Client{
+		n: n, gen: gen, sink: sink,
+		notify: make(chan struct{}, 1),
+		closed: make(chan struct{}),
+		quit:   make(chan struct{}),
+		ended:  make(chan struct{}),
+	}
+}
+
+func (c *Client) addBroker(addr string) {
+	c.brokers = append(c.brokers, &broker{c: c, addr: addr, wake: make(chan struct{}, 1)})
+	slices.SortFunc(c.brokers, func(a, b *broker) int {
+		if a.addr < b.addr {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (c *Client) startAll() {
+	for _, b := range c.brokers {
+		c.threads.Go(b.run)
+	}
+	go c.notifier()
+}
+
+// Produce implements reconnect.Client.
+func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
+	d := reconnect.NewDelivery()
+	q := &batch{delivery: d, messages: messagesOf(b)}
+	c.mu.Lock()
+	select {
+	case <-c.closed:
+		c.mu.Unlock()
+		d.Settle(0, q.failures())
+		return d
+	default:
+	}
+	c.queue = append(c.queue, q)
+	c.mu.Unlock()
+	c.wakeAll(false)
+	return d
+}
+
+func messagesOf(b *reconnect.Batch) []Message {
+	ms := make([]Message, len(b.Messages))
+	for i, m := range b.Messages {
+		ms[i] = Message{
+			Topic:     b.Topics[m.Topic],
+			Value:     string(b.Data[m.ValOff : m.ValOff+m.ValLen]),
+			NullKey:   m.KeyLen == reconnect.NoKey,
+			Timestamp: m.Timestamp,
+		}
+		if m.KeyLen > 0 {
+			ms[i].Key = string(b.Data[m.KeyOff : m.KeyOff+m.KeyLen])
+		}
+	}
+	return ms
+}
+
+func (b *batch) failures() []reconnect.Failure {
+	fs := make([]reconnect.Failure, len(b.messages))
+	for i := range fs {
+		fs[i] = reconnect.Failure{Index: i, Class: fsm.ClassTransient, Text: "client closed"}
+		if b.sent {
+			fs[i].Status = reconnect.PossiblyPersisted
+		}
+	}
+	return fs
+}
+
+// SetGate implements reconnect.Client.
+func (c *Client) SetGate(g fsm.ConnGate) {
+	c.mu.Lock()
+	c.gate = g
+	c.epoch++
+	c.gates = append(c.gates, GateChange{c.n.Now(), g})
+	for _, b := range c.brokers {
+		b.permit = g == fsm.ConnSweep
+		if g == fsm.ConnOpen {
+			b.heldUntil = time.Time{}
+		}
+	}
+	c.tell(func(n *news) { n.table = true })
+	c.mu.Unlock()
+	if g != fsm.ConnShut {
+		c.wakeAll(true)
+	}
+}
+
+// Hold implements reconnect.Client.
+func (c *Client) Hold(addr string, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holds = append(c.holds, Hold{c.n.Now(), addr, d})
+	for _, b := range c.brokers {
+		if b.addr == addr {
+			b.heldUntil = time.Now().Add(d)
+		}
+	}
+}
+
+// ShutSockets implements reconnect.Client.
+func (c *Client) ShutSockets() int {
+	c.mu.Lock()
+	c.shuts++
+	n := 0
+	for _, b := range c.brokers {
+		if b.up || b.attempting {
+			b.end = true
+			n++
+		}
+	}
+	c.mu.Unlock()
+	c.wakeAll(false)
+	return n
+}
+
+// Heartbeat implements reconnect.Client.
+func (c *Client) Heartbeat(timeout time.Duration) error {
+	c.mu.Lock()
+	c.beats++
+	answered := false
+	for _, b := range c.brokers {
+		answered = answered || b.up && !b.forgotten && c.n.mode(b.addr).ready()
+	}
+	c.mu.Unlock()
+	if answered {
+		timeout = c.n.AckDelay
+	}
+	t := time.NewTimer(timeout)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.closed:
+		return errNoAnswer
+	}
+	if !answered {
+		return errNoAnswer
+	}
+	return nil
+}
+
+// Close implements reconnect.Client.
+func (c *Client) Close(time.Duration) error {
+	c.closing.Do(func() {
+		c.mu.Lock()
+		close(c.closed)
+		c.mu.Unlock()
+		c.threads.Wait()
+		if c.n.CloseDelay > 0 {
+			time.Sleep(c.n.CloseDelay)
+		}
+		c.mu.Lock()
+		queue := c.queue
+		c.queue = nil
+		c.mu.Unlock()
+		for _, q := range queue {
+			q.delivery.Settle(0, q.failures())
+		}
+		close(c.quit)
+		<-c.ended
+	})
+	return nil
+}
+
+// Fatal makes the client report that it can't go on.
+func (c *Client) Fatal(class fsm.Class, text string) {
+	c.say(reconnect.Notice{Kind: reconnect.NoticeFatal, Class: class, Text: text})
+}
+
+// Error makes the client report an error.
+func (c *Client) Error(class fsm.Class, text string) {
+	c.say(reconnect.Notice{Kind: reconnect.NoticeError, Class: class, Text: text})
+}
+
+func (c *Client) say(n reconnect.Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell(func(news *news) { news.words = append(news.words, n) })
+}
+
+// Gates returns the calls of SetGate so far.
+func (c *Client) Gates() []GateChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.gates)
+}
+
+// Holds returns the calls of Hold so far.
+func (c *Client) Holds() []Hold {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.holds)
+}
+
+// Shuts is the number of calls of ShutSockets, Heartbeats that of Heartbeat.
+func (c *Client) Shuts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shuts
+}
+
+// Heartbeats is the number of calls of Heartbeat.
+func (c *Client) Heartbeats() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.beats
+}
+
+// Connected is the number of ready connections.
+func (c *Client) Connected() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, b := range c.brokers {
+		if b.up {
+			n++
+		}
+	}
+	return n
+}
+
+// tell notes news for the notifier; mu is held.
+func (c *Client) tell(f func(*news)) {
+	f(&c.news)
+	select {
+	case c.notify <- struct{}{}:
+	default:
+	}
+}
+
+// notifier calls the sink. It is the goroutine that belongs to the client.
+func (c *Client) notifier() {
+	defer close(c.ended)
+	for {
+		select {
+		case <-c.notify:
+			c.deliverNews()
+		case <-c.quit:
+			c.deliverNews()
+			return
+		}
+	}
+}
+
+func (c *Client) deliverNews() {
+	c.mu.Lock()
+	n := c.news
+	c.news = news{}
+	epoch, left := c.epoch, 0
+	var table []reconnect.Broker
+	for _, b := range c.brokers {
+		table = append(table, b.row())
+	}
+	for _, q := range c.queue {
+		left += len(q.messages)
+	}
+	c.mu.Unlock()
+	for _, w := range n.words {
+		w.Gen = c.gen
+		c.sink(w)
+	}
+	if n.table {
+		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeBrokers, Brokers: table, Epoch: epoch})
+	}
+	switch {
+	case n.acked:
+		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeAcked, Outstanding: left})
+	case n.reported:
+		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeReported, Outstanding: left})
+	}
+}
+
+// wakeAll wakes the brokers' goroutines; out of turn also those that sleep after a
+// refusal.
+func (c *Client) wakeAll(outOfTurn bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range c.brokers {
+		if outOfTurn {
+			b.asleepUntil = time.Time{}
+		}
+		b.poke()
+	}
+}
+
+// connections calls f for the ready connections to some addresses, or to all.
+func (c *Client) connections(addrs []string, f func(*broker)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range c.brokers {
+		if b.up && (len(addrs) == 0 || slices.Contains(addrs, b.addr)) {
+			f(b)
+			b.poke()
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package reconnect_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+	"out_kafka_reconnect/reconnect/reconnecttest"
+)
+
+// A frozen broker keeps its connections. The stall shuts them, and from then on attempts
+// hang and are cut: no more than one a probe time-out and backoff step.
+func TestStall_FrozenBroker(t *testing.T) {
+	bubble(t, setup{addrs: []string{"a:9092", "b:9092"}}, func(r *rig) {
+		r.delivered(r.produce(1), 10*ms)
+		r.net.Set(reconnecttest.Frozen)
+		d := r.produce(4)
+		refused := r.sup.Refused()
+		took := r.wantWithin(fsm.AllDown, 16*time.Second)
+		if took < 15*time.Second || !isClosed(refused) {
+			r.Errorf("stalled after %s, flushes released: %v", took, isClosed(refused))
+		}
+		if st := r.sup.Status(); st.Reason != fsm.ClassStalled {
+			r.Errorf("reason %s", st.Reason)
+		}
+		before := len(r.net.Attempts())
+		r.sleep(10 * time.Minute)
+		if n := len(r.net.Attempts()) - before; n > 2*10*60/9 {
+			r.Errorf("%d attempts in ten minutes", n)
+		}
+		if n := len(r.log.level("WARN", "ERROR")); n > 20 {
+			r.Errorf("%d lines at warning or above", n)
+		}
+		r.net.Set(reconnecttest.Serving)
+		r.delivered(d, 11*time.Second)
+	})
+}
+
+// A broker that gets ready and acknowledges nothing: each stall continues the same outage.
+func TestStall_MuteBroker(t *testing.T) {
+	bubble(t, setup{mode: reconnecttest.Mute}, func(r *rig) {
+		d := r.produce(1)
+		r.sleep(10 * time.Minute)
+		st := r.sup.Status()
+		if st.Outages != 1 || st.Attempts < 30 || st.Attempts > 40 || st.Wait < 3750*ms {
+			r.Errorf("outages %d, attempts %d, wait %s", st.Outages, st.Attempts, st.Wait)
+		}
+		bad := r.log.level("WARN", "ERROR")
+		if len(bad) > 20 || len(r.log.level("ERROR")) != 1 {
+			r.Errorf("%d lines at warning or above", len(bad))
+		}
+		r.net.Set(reconnecttest.Serving)
+		r.delivered(d, 20*time.Second)
+		r.sleep(ms)
+		if r.log.count("delivering again") != 1 {
+			r.Errorf("the end is not told:\n%s", r.log)
+		}
+		// The acknowledgement ended it: the next outage is a new one, from the first step.
+		r.net.Set(reconnecttest.Down)
+		r.wantWithin(fsm.AllDown, time.Second)
+		if st := r.sup.Status(); st.Outages != 2 || st.Wait > 150*ms {
+			r.Errorf("outages %d, wait %s", st.Outages, st.Wait)
+		}
+	})
+}
+
+// A slow broker that does acknowledge, if late, is none that stalls.
+func TestStall_SlowIsNotStalled(t *testing.T) {
+	slow := func(n *reconnecttest.Network) { n.AckDelay = 10 * time.Second }
+	bubble(t, setup{prepare: slow}, func(r *rig) {
+		for range 30 {
+			d := r.produce(1)
+			r.sleep(3 * time.Second)
+			r.produce(1)
+			r.delivered(d, 21*time.Second)
+		}
+		r.quietIsNotDown()
+	})
+}
+
+func TestFatal_ReopensTheClient(t *testing.T) {
+	bubble(t, setup{}, func(r *rig) {
+		r.delivered(r.produce(1), 10*ms)
+		r.net.Set(reconnecttest.Mute)
+		d := r.produce(2)
+		r.sleep(ms)
+		old := r.net.Client()
+		old.Fatal(fsm.ClassFatal, "producer fenced")
+		r.want(fsm.AllDown)
+		if !settled(d) || len(d.Failures()) != 2 || d.Failures()[0].Status != reconnect.PossiblyPersisted {
+			r.Errorf("settled %v: %+v", settled(d), d.Failures())
+		}
+		r.net.Set(reconnecttest.Serving)
+		r.wantWithin(fsm.Up, time.Second)
+		if r.net.Client() == old || r.sup.Status().Generation != 2 {
+			r.Error("the client was not replaced")
+		}
+		r.delivered(r.produce(1), 10*ms)
+		if r.log.count("producer fenced") == 0 {
+			r.Errorf("the log does not tell why:\n%s", r.log)
+		}
+		if late := old.Produce(batchOf(1)); !settled(late) {
+			r.Error("the closed client took a batch")
+		}
+	})
+}
+
+// A client that can't be opened is tried again with the same backoff; New does not fail.
+func TestFatal_OpenFails(t *testing.T) {
+	fail := func(n *reconnecttest.Network) { n.FailOpen(errors.New("no such property")) }
+	bubble(t, setup{prepare: fail}, func(r *rig) {
+		r.want(fsm.AllDown)
+		if r.sup.Admit() || !isClosed(r.sup.Refused()) {
+			r.Error("admitted without a client")
+		}
+		r.sleep(10 * time.Minute)
+		if n := r.net.Opens(); n < 120 || n > 170 {
+			r.Errorf("opened %d times in ten minutes", n)
+		}
+		if st := r.sup.Status(); st.Text != "no such property" || st.Outages != 1 {
+			r.Errorf("status %+v", st)
+		}
+		if n := len(r.log.level("WARN", "ERROR")); n > 20 {
+			r.Errorf("%d lines at warning or above", n)
+		}
+		r.net.FailOpen(nil)
+		r.wantWithin(fsm.Up, 6*time.Second)
+		r.delivered(r.produce(1), 10*ms)
+	})
+}
+
+// A busy connection that dies without a sign: the stall replaces it long before the
+// kernel would, and nothing is lost.
+func TestStall_ForgottenConnection(t *testing.T) {
+	bubble(t, setup{}, func(r *rig) {
+		r.delivered(r.produce(1), 10*ms)
+		r.net.Forget()
+		took := r.delivered(r.produce(1), 17*time.Second)
+		r.Logf("delivered after %s", took)
+		r.want(fsm.Up)
+	})
+}
