@@ -1,6 +1,7 @@
 package reconnect
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,5 +57,18 @@ func TestOutstanding_TellsWhenNothingIsLeft(t *testing.T) {
 	o.remove(1) // the token is there already: nobody waits
 	if len(o.none) != 1 || o.count() != 0 {
 		t.Errorf("tokens %d, count %d", len(o.none), o.count())
+	}
+}
+
+// A flush may hold a view whose client is being given up: nothing is handed over and
+// nothing is counted.
+func TestProduce_ClientGivenUpSinceTheView(t *testing.T) {
+	s := &Supervisor{chunks: make(chan struct{}, 1), outstanding: outstanding{none: make(chan struct{}, 1)}}
+	s.view.Store(&view{admit: true, client: &handle{closed: true}})
+	if _, err := s.Produce(&Batch{Messages: make([]Message, 3)}); !errors.Is(err, ErrAllBrokersDown) {
+		t.Errorf("Produce: %v", err)
+	}
+	if s.Outstanding() != 0 || s.refusals.Load() != 1 || len(s.chunks) != 0 {
+		t.Errorf("%d outstanding, %d refused, %d tokens", s.Outstanding(), s.refusals.Load(), len(s.chunks))
 	}
 }

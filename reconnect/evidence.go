@@ -75,13 +75,6 @@ func (e *evidence) socketsShut() {
 // rebase begins to count anew for one address.
 func (a *address) rebase() { a.failures, a.ups, a.short = a.Failures, a.Ups, false }
 
-// acked notes an acknowledgement: connections are good for something.
-func (e *evidence) acked() {
-	for _, a := range e.addrs {
-		a.row = 0
-	}
-}
-
 // update takes a table and returns what it says.
 func (e *evidence) update(table []Broker, epoch uint64) counts {
 	stale := epoch < e.epoch
@@ -128,7 +121,7 @@ func (a *address) take(b *Broker) {
 		a.row++
 		a.fresh = a.row > 1 && b.Up == 0
 	case a.Up > 0 && b.Up == 0:
-		a.row = 0 // it had lasted
+		a.row = 0 // it had lasted, or was acknowledged by
 	}
 	a.short = a.fresh || a.short && b.Up == 0
 	failures := b.Failures - a.Failures

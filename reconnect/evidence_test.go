@@ -9,7 +9,7 @@ import (
 
 // seq is one thing that happens to an evidence: a table, or a reset.
 type seq struct {
-	what  string // table, open, sweep, shut sockets, acked
+	what  string // open, shut, sweep, shut sockets, or a table
 	stale bool   // the table was read under an older gate
 	rows  []Broker
 	want  counts
@@ -113,15 +113,20 @@ func TestEvidence(t *testing.T) {
 			{what: "shut sockets"},
 			{rows: []Broker{row("a", func(b *Broker) { b.Attempts, b.Failures, b.Class = 3, 3, net })}, want: counts{failed: 1, failing: 1, class: net}},
 		}},
+		{"an attempt that escaped the cut does not excuse a later failure", []seq{
+			{what: "open"},
+			{rows: []Broker{row("a", func(b *Broker) { b.InFlight, b.Attempts = 1, 1 })}, want: counts{inFlight: 1}},
+			{what: "shut sockets"},
+			{rows: []Broker{row("a", up)}, want: counts{up: 1}},
+			{rows: []Broker{row("a", lost)}, want: counts{}},
+			{rows: []Broker{row("a", lostFailed)}, want: counts{failed: 1, failing: 1, class: net}},
+		}},
 		{"the second connection in a row that ends at once is a failed attempt", []seq{
 			{what: "open"},
 			{rows: []Broker{row("a", up)}, want: counts{up: 1}},
 			{rows: []Broker{row("a", func(b *Broker) { b.Ups, b.Shorts = 1, 1 })}, want: counts{}},
 			{rows: []Broker{row("a", func(b *Broker) { b.Ups, b.Shorts, b.Up = 2, 1, 1 })}, want: counts{up: 1}},
 			{rows: []Broker{row("a", func(b *Broker) { b.Ups, b.Shorts = 2, 2 })}, want: counts{failed: 1, failing: 1, class: net}},
-			{rows: []Broker{row("a", func(b *Broker) { b.Ups, b.Shorts, b.Up = 3, 2, 1 })}, want: counts{up: 1}},
-			{what: "acked"},
-			{rows: []Broker{row("a", func(b *Broker) { b.Ups, b.Shorts = 3, 3 })}, want: counts{}},
 		}},
 		{"the same within one table", []seq{
 			{what: "open"},
@@ -158,8 +163,6 @@ func TestEvidence(t *testing.T) {
 					e.gateSet(fsm.ConnSweep)
 				case "shut sockets":
 					e.socketsShut()
-				case "acked":
-					e.acked()
 				default:
 					epoch := e.epoch
 					if s.stale {

@@ -30,6 +30,9 @@ func TestLog_TenMinuteOutage(t *testing.T) {
 		if len(bad) > 12 || len(r.log.level("ERROR")) != 1 {
 			r.Errorf("%d lines at warning or above, %d errors", len(bad), len(r.log.level("ERROR")))
 		}
+		if n := r.log.count(`msg="all brokers still down"`); n != 10 {
+			r.Errorf("told %d times in ten minutes that it is still down", n)
+		}
 		if n := r.log.count(`msg="reconnect attempt failed"`); n < 100 {
 			r.Errorf("%d attempts logged at any level", n)
 		}

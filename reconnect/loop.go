@@ -190,7 +190,6 @@ func (l *loop) notice(n Notice) {
 		l.brokersChanged(n)
 	case NoticeAcked:
 		l.pacer.acked(l.now())
-		l.evidence.acked()
 		l.step(fsm.Event{Kind: fsm.Acked})
 		if l.unconfirmed && l.machine.Gate() == fsm.Admit {
 			l.unconfirmed = false

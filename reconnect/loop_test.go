@@ -3,6 +3,7 @@ package reconnect_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,15 +16,16 @@ import (
 // stub is a client that does nothing but what a test tells it to.
 type stub struct {
 	sink      func(reconnect.Notice)
-	gates     []fsm.ConnGate
+	sinks     []func(reconnect.Notice) // of every generation
+	calls     []string
 	heartbeat func() error
 	close     func()
 }
 
 func (*stub) Produce(b *reconnect.Batch) *reconnect.Delivery { return reconnect.NewDelivery() }
-func (s *stub) SetGate(g fsm.ConnGate)                       { s.gates = append(s.gates, g) }
-func (*stub) Hold(string, time.Duration)                     {}
-func (*stub) ShutSockets() int                               { return 0 }
+func (s *stub) SetGate(g fsm.ConnGate)                       { s.calls = append(s.calls, g.String()) }
+func (s *stub) Hold(addr string, _ time.Duration)            { s.calls = append(s.calls, "hold "+addr) }
+func (s *stub) ShutSockets() int                             { s.calls = append(s.calls, "cut"); return 0 }
 func (s *stub) Heartbeat(time.Duration) error                { return s.heartbeat() }
 func (s *stub) Close(time.Duration) error {
 	if s.close != nil {
@@ -43,7 +45,7 @@ func withStub(t *testing.T, s *stub, o reconnect.Observer, f func(r *rig)) {
 		sup, err := reconnect.New(reconnect.Options{
 			Observer: o, Logger: r.log.logger(),
 			Open: func(_ int, sink func(reconnect.Notice)) (reconnect.Client, error) {
-				s.sink = sink
+				s.sink, s.sinks = sink, append(s.sinks, sink)
 				return s, nil
 			},
 		})
@@ -137,9 +139,86 @@ func TestLoop_Gates(t *testing.T) {
 		failed.Up, failed.Ups = 1, 1
 		s.table(5, failed)
 		r.want(fsm.Up)
-		got := fmt.Sprint(s.gates)
-		if want := "[open shut sweep shut sweep open]"; got != want {
-			r.Errorf("gates %s, want %s", got, want)
+		s.want(r, "open shut sweep shut sweep open")
+	})
+}
+
+func (s *stub) want(r *rig, calls string) {
+	r.Helper()
+	synctest.Wait()
+	if got := strings.Join(s.calls, " "); got != calls {
+		r.Errorf("the client was told %q, want %q", got, calls)
+	}
+}
+
+// Holds end when the last broker is lost, and only those that last are ended.
+func TestLoop_HoldsEndWithTheLastBroker(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		a := reconnect.Broker{Addr: "a", Up: 1, Ups: 1, Attempts: 1}
+		b := reconnect.Broker{Addr: "b", Asked: true, Attempts: 1, Failures: 1, Class: fsm.ClassNetwork}
+		s.table(1, a, b)
+		r.want(fsm.Degraded)
+		s.want(r, "open hold b")
+		a.Up = 0
+		s.table(1, a, b)
+		s.want(r, "open hold b open")
+		a.Up, a.Ups = 1, 2
+		s.table(2, a, b)
+		a.Up = 0
+		s.table(2, a, b)
+		s.want(r, "open hold b open")
+		r.want(fsm.Up) // a gate that opens gives b a new chance
+	})
+}
+
+// What failed in the sweep that found another broker is tried at once, not held back.
+func TestLoop_NoHoldForTheSweep(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		a := reconnect.Broker{Addr: "a", Attempts: 1, Failures: 1, Class: fsm.ClassNetwork}
+		b := reconnect.Broker{Addr: "b", Attempts: 1, Failures: 1, Class: fsm.ClassNetwork}
+		s.table(1, a, b)
+		r.sleep(150 * ms)
+		r.want(fsm.Probing)
+		a.Up, a.Ups = 1, 1
+		b.Failures = 2
+		s.table(3, a, b)
+		r.want(fsm.Up)
+		s.want(r, "open shut sweep open")
+		b.Failures = 3
+		s.table(4, a, b)
+		r.want(fsm.Degraded)
+		s.want(r, "open shut sweep open hold b")
+	})
+}
+
+// The gate is shut before the sockets, or the client would connect again in between.
+func TestLoop_GateBeforeSockets(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		s.table(1, reconnect.Broker{Addr: "a", Up: 1, Ups: 1})
+		r.want(fsm.Up)
+		r.produce(1)
+		r.sleep(15*time.Second + ms)
+		s.want(r, "open shut cut")
+	})
+}
+
+// What a client says after it was given up is not taken for the words of the next one.
+func TestLoop_NoticesOfAnOldClient(t *testing.T) {
+	s := &stub{}
+	withStub(t, s, nil, func(r *rig) {
+		s.sink(reconnect.Notice{Kind: reconnect.NoticeFatal, Class: fsm.ClassFatal})
+		r.sleep(150 * ms)
+		r.want(fsm.Connecting)
+		old := s.sinks[0]
+		old(reconnect.Notice{Kind: reconnect.NoticeAcked})
+		old(reconnect.Notice{Kind: reconnect.NoticeBrokers, Epoch: 9, Brokers: []reconnect.Broker{{Addr: "a", Up: 1}}})
+		old(reconnect.Notice{Kind: reconnect.NoticeFatal, Class: fsm.ClassFatal})
+		r.want(fsm.Connecting)
+		if n := len(s.sinks); n != 2 {
+			r.Errorf("%d clients opened, want 2", n)
 		}
 	})
 }

@@ -277,5 +277,9 @@ func TestSupervisor_ReasonArrivesLate(t *testing.T) {
 		if len(r.rec.reasons) != 1 {
 			r.Errorf("told %d times, want once", len(r.rec.reasons))
 		}
+		r.sleep(time.Minute)
+		if len(r.rec.still) != 1 || r.rec.still[0].Text != "certificate has expired" {
+			r.Errorf("told after a minute: %+v", r.rec.still)
+		}
 	})
 }

@@ -31,6 +31,7 @@ const (
 	maxQueued = 1000        // lines; beyond that the oldest are dropped and counted
 	maxLine   = 3500        // bytes; the host cuts at 4 KB with its own prefix
 	patience  = time.Second // how long a line waits for a thread of the host
+	late      = 20 * time.Millisecond
 )
 
 // Relay queues lines for one instance of the plugin.
@@ -47,6 +48,7 @@ type Relay struct {
 type line struct {
 	level slog.Level
 	text  string
+	at    time.Time
 }
 
 // NewRelay returns an empty relay to the host.
@@ -97,7 +99,12 @@ func (r *Relay) print() {
 		r.timer.Stop()
 		r.timer = nil
 	}
+	now := time.Now()
 	for _, l := range r.queue {
+		// The host stamps a line when it is printed; a reader needs to know when it was made.
+		if now.Sub(l.at) > late {
+			l.text += l.at.Format(" at=15:04:05.000")
+		}
 		r.host.Print(l.level, l.text)
 	}
 	r.queue = r.queue[:0]
@@ -134,7 +141,7 @@ func (h *handler) Handle(_ context.Context, rec slog.Record) error {
 	if len(text) > maxLine {
 		text = text[:maxLine] + "…"
 	}
-	h.relay.add(line{rec.Level, text})
+	h.relay.add(line{rec.Level, text, time.Now()})
 	return nil
 }
 

@@ -55,8 +55,10 @@ func TestRelay_PrintsByItselfWhenTheHostIsSilent(t *testing.T) {
 		r.Logger("x").Info("one")
 		time.Sleep(patience + time.Millisecond)
 		synctest.Wait()
-		if got := h.taken(); len(got) != 1 {
-			t.Fatalf("got %q", got)
+		// Bubbles begin at midnight, UTC, of the year 2000.
+		want := "INFO [x] one at=" + time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Local().Format("15:04:05.000")
+		if got := h.taken(); len(got) != 1 || got[0] != want {
+			t.Fatalf("got %q, want %q", got, want)
 		}
 	})
 }

@@ -48,7 +48,6 @@ func (m *Machine) closeClient() {
 func (m *Machine) becomeConnecting(e *Event) {
 	m.become(Connecting, e)
 	m.setGate()
-	m.beat.waiting = false
 	m.by = after(m.now, m.cfg.ConnectTimeout)
 	m.evidence.extended = m.traffic.outstanding > 0
 }

@@ -378,17 +378,32 @@ bool okr_thread_refused(void)
 	return tls.refused;
 }
 
+/* bare cuts what the client puts around its reason: "[thrd:NAME]: NAME: reason (after
+ * 0ms in state CONNECT)" is known from the row of the table. */
+static void bare(char *out, size_t size, const char *text)
+{
+	const char *p = strstr(text, "]: ");
+	char *end;
+
+	if (text[0] == '[' && p && (p = strstr(p + 3, ": ")))
+		text = p + 2;
+	snprintf(out, size, "%s", text);
+	end = strstr(out, " (after ");
+	if (end)
+		*end = '\0';
+}
+
 /* okr_thread_failure_text keeps the client's own words for the address that this broker
  * thread is trying; the line comes just before the change to DOWN. */
-void okr_thread_failure_text(const okr_client *c, const char *text)
+void okr_thread_failure_text(okr_client *c, const char *text)
 {
 	okr_addr *a = tls.addr;
 
 	if (!a || !tls.attempting)
 		return;
-	pthread_mutex_lock(&((okr_client *)c)->mu);
-	snprintf(a->info.text, sizeof(a->info.text), "%s", text);
-	pthread_mutex_unlock(&((okr_client *)c)->mu);
+	pthread_mutex_lock(&c->mu);
+	bare(a->info.text, sizeof(a->info.text), text);
+	pthread_mutex_unlock(&c->mu);
 }
 
 void okr_set_gate(okr_client *c, int gate)

@@ -76,7 +76,7 @@ void okr_post(okr_client *c, int kind, int code, const char *text, char *heap);
 void okr_gate_install(okr_client *c, struct rd_kafka_conf_s *conf);
 void okr_gate_free(okr_client *c);
 bool okr_thread_refused(void);
-void okr_thread_failure_text(const okr_client *c, const char *text);
+void okr_thread_failure_text(okr_client *c, const char *text);
 
 /* produce.c */
 void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);

@@ -1,0 +1,95 @@
+package broker
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// A conn is an accepted connection as kfake sees it.
+type conn struct {
+	net.Conn
+	door   *door
+	closed chan struct{}
+	once   sync.Once
+
+	mu    sync.Mutex
+	timer *time.Timer // guarded by mu; nil while idle connections stay
+}
+
+func newConn(raw net.Conn, d *door) *conn {
+	return &conn{Conn: raw, door: d, closed: make(chan struct{})}
+}
+
+// Read holds back what arrived during a freeze: the kernel acknowledged it, the process has not seen it.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.rearm(c.door.idleAfter())
+	if held := c.hold(); held != nil {
+		return 0, held
+	}
+	return n, err
+}
+
+// Write holds back the answer to a request that was handled just before the freeze. The client must then think of it
+// as possibly done, which is what a freeze is for.
+func (c *conn) Write(p []byte) (int, error) {
+	if held := c.hold(); held != nil {
+		return 0, held
+	}
+	n, err := c.Conn.Write(p)
+	c.rearm(c.door.idleAfter())
+	return n, err
+}
+
+// hold waits for the end of a freeze and returns an error when the connection ended first.
+func (c *conn) hold() error {
+	for {
+		thawed := c.door.held()
+		if thawed == nil {
+			return nil
+		}
+		select {
+		case <-thawed:
+		case <-c.closed:
+			return net.ErrClosed
+		}
+	}
+}
+
+// rearm starts the idle time anew, or ends the watch when after is 0.
+func (c *conn) rearm(after time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.closed:
+		return
+	default:
+	}
+	switch {
+	case after <= 0 && c.timer != nil:
+		c.timer.Stop()
+		c.timer = nil
+	case after <= 0:
+	case c.timer == nil:
+		c.timer = time.AfterFunc(after, func() { c.door.expire(c) })
+	default:
+		c.timer.Reset(after)
+	}
+}
+
+// Close may be called by kfake, by a stop and by the idle timer; only the first does something.
+func (c *conn) Close() error {
+	var err error
+	c.once.Do(func() {
+		c.mu.Lock()
+		close(c.closed)
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		c.mu.Unlock()
+		c.door.forget(c)
+		err = c.Conn.Close()
+	})
+	return err
+}
