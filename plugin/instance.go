@@ -62,7 +62,7 @@ type Instance struct {
 
 // counts is what the closing line tells.
 type counts struct {
-	acked, rejected, undelivered, doubtful atomic.Int64
+	acked, rejected, doubtful atomic.Int64
 	ok, retried                            atomic.Int64
 }
 

@@ -57,7 +57,7 @@ type bench struct {
 
 type settings map[string]string
 
-func decode(t *testing.T, s settings) *config.Config {
+func decode(t testing.TB, s settings) *config.Config {
 	t.Helper()
 	cfg, err := config.Decode(config.GetterFunc(func(name string) string {
 		if v, ok := s[name]; ok {

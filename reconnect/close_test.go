@@ -25,7 +25,7 @@ func TestClose_InEveryState(t *testing.T) {
 		limit time.Duration
 		acked bool
 	}{
-		{"connecting, nothing outstanding", setup{mode: reconnecttest.Frozen}, func(r *rig) *reconnect.Delivery { return nil }, fsm.Connecting, ms, false},
+		{"connecting, nothing outstanding", setup{mode: reconnecttest.Frozen}, func(*rig) *reconnect.Delivery { return nil }, fsm.Connecting, ms, false},
 		{"connecting, records waiting", setup{mode: reconnecttest.Frozen}, func(r *rig) *reconnect.Delivery { return r.produce(1) }, fsm.Connecting, 3*time.Second + ms, false},
 		{"up, nothing outstanding", setup{}, func(r *rig) *reconnect.Delivery { d := r.produce(1); r.sleep(10 * ms); return d }, fsm.Up, ms, true},
 		{"up, acknowledgements in time", setup{prepare: func(n *reconnecttest.Network) { n.AckDelay = time.Second }}, func(r *rig) *reconnect.Delivery { r.sleep(10 * ms); return r.produce(1) }, fsm.Up, time.Second + ms, true},
@@ -55,7 +55,7 @@ func TestClose_InEveryState(t *testing.T) {
 			return d
 		}, fsm.Probing, ms, false},
 		{"idle", setup{cfg: fsm.Config{IdlePolicy: fsm.IdleClose}}, func(r *rig) *reconnect.Delivery { r.sleep(5 * time.Minute); return nil }, fsm.Idle, ms, false},
-		{"no client", setup{prepare: func(n *reconnecttest.Network) { n.FailOpen(errors.New("no")) }}, func(r *rig) *reconnect.Delivery { return nil }, fsm.AllDown, ms, false},
+		{"no client", setup{prepare: func(n *reconnecttest.Network) { n.FailOpen(errors.New("no")) }}, func(*rig) *reconnect.Delivery { return nil }, fsm.AllDown, ms, false},
 		{"heartbeat running", setup{}, func(r *rig) *reconnect.Delivery {
 			r.sleep(30 * time.Second)
 			r.net.Set(reconnecttest.Frozen)

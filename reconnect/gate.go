@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// ErrAllBrokersDown: no broker can be reached, nothing was handed over.
+	// ErrAllBrokersDown tells that no broker can be reached; nothing was handed over.
 	ErrAllBrokersDown = errors.New("reconnect: all brokers are down")
-	// ErrDraining: the supervisor is being closed, nothing was handed over.
+	// ErrDraining tells that the supervisor is being closed; nothing was handed over.
 	ErrDraining = errors.New("reconnect: draining")
 )
 
@@ -101,7 +101,7 @@ func (h *handle) produce(b *Batch) *Delivery {
 	if h.closed {
 		return nil
 	}
-	return h.Client.Produce(b)
+	return h.Produce(b)
 }
 
 // close waits for batches that are being handed over and closes the client.
@@ -109,5 +109,5 @@ func (h *handle) close(timeout time.Duration) error {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	return h.Client.Close(timeout)
+	return h.Close(timeout)
 }

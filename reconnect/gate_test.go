@@ -23,12 +23,12 @@ func TestRefused_NoRefusalIsMissed(t *testing.T) {
 		for range 8 {
 			flushes.Go(func() {
 				for !stop.Load() {
-					switch r.flush(3 * time.Second) {
-					case nil:
+					switch err := r.flush(3 * time.Second); {
+					case err == nil:
 						delivered.Add(1)
-					case errReleased:
+					case errors.Is(err, errReleased):
 						released.Add(1)
-					case errTimeout:
+					case errors.Is(err, errTimeout):
 						r.Errorf("at %s in %s: a flush was left waiting", r.net.Now(), r.sup.State())
 					default:
 						refused.Add(1)

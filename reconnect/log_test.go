@@ -48,7 +48,7 @@ func TestLog_TenMinuteOutage(t *testing.T) {
 // Messages are constant lower-case words and keys are snake_case, also in lines that no
 // test makes.
 func TestLog_Style(t *testing.T) {
-	call := regexp.MustCompile(`\.(?:Debug|Info|Warn|Error|write)\((?:level, |slog\.Level\w+, )?"([^"]*)"((?s:[^;]*?))\)\n`)
+	call := regexp.MustCompile(`\.(?:Debug|Info|Warn|Error|Log)\((?:context\.Background\(\), level, )?"([^"]*)"((?s:[^;]*?))\)\n`)
 	word := regexp.MustCompile(`^[a-z][a-z0-9 ,:]*$`)
 	key := regexp.MustCompile(`"([^"]*)",`)
 	snake := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -64,7 +64,7 @@ func TestLog_Style(t *testing.T) {
 				t.Errorf("%s: message %q", file, m[1])
 			}
 			for _, k := range key.FindAllStringSubmatch(m[2], -1) {
-				if k[1] != "" && !snake.MatchString(k[1]) {
+				if !snake.MatchString(k[1]) {
 					t.Errorf("%s: key %q of %q", file, k[1], m[1])
 				}
 			}

@@ -87,7 +87,7 @@ func (o *LogObserver) allDown(r Report) {
 	case r.Resumed:
 		if o.resumed.due(r.At) {
 			o.told = true
-			o.write(slog.LevelWarn, "all brokers down again, nothing was acknowledged in between", r.Text,
+			o.said(r).Warn("all brokers down again, nothing was acknowledged in between",
 				"outage", r.Outage, "reason", r.Reason, "next_in", short(r.Wait), "outstanding", r.Outstanding)
 		}
 	default:
@@ -95,7 +95,7 @@ func (o *LogObserver) allDown(r Report) {
 		if !o.started.due(r.At) {
 			o.told = false
 			o.quiet++
-			o.write(slog.LevelDebug, "all brokers down", r.Text, "outage", r.Outage, "reason", r.Reason)
+			o.said(r).Debug("all brokers down", "outage", r.Outage, "reason", r.Reason)
 			return
 		}
 		o.told = true
@@ -107,7 +107,7 @@ func (o *LogObserver) allDown(r Report) {
 			args = append(args, "short_outages_before", o.quiet)
 			o.quiet = 0
 		}
-		o.write(slog.LevelError, "all brokers down", r.Text, args...)
+		o.said(r).Error("all brokers down", args...)
 	}
 }
 
@@ -117,14 +117,14 @@ func (o *LogObserver) up(r Report) {
 		if o.told && !r.Resumed {
 			level = slog.LevelInfo
 		}
-		o.write(level, "connected again", "",
+		o.log.Log(context.Background(), level, "connected again",
 			"outage", r.Outage, "down_s", seconds(r.Down), "attempts", r.Attempt, "refused", r.Refused, "outstanding", r.Outstanding)
 	}
 	switch {
 	case r.To == fsm.Degraded:
 		if o.degraded.due(r.At) {
 			o.warn = true
-			o.write(slog.LevelWarn, "degraded: some brokers are unreachable", r.Text, "addr", r.Failing)
+			o.said(r).Warn("degraded: some brokers are unreachable", "addr", r.Failing)
 		}
 	case r.From == fsm.Degraded && o.warn:
 		o.warn = false
@@ -144,19 +144,19 @@ func (o *LogObserver) Attempt(r Report) {
 	if !o.told {
 		level = slog.LevelDebug
 	}
-	o.write(level, "reconnect attempt failed", r.Text,
+	o.said(r).Log(context.Background(), level, "reconnect attempt failed",
 		"outage", r.Outage, "attempt", r.Attempt, "reason", r.Reason, "next_in", short(r.Wait), "step", r.Step)
 }
 
 // Reason logs that the reason is known better.
 func (o *LogObserver) Reason(r Report) {
-	o.write(slog.LevelWarn, "reason of the outage is known", r.Text, "outage", r.Outage, "reason", r.Reason)
+	o.said(r).Warn("reason of the outage is known", "outage", r.Outage, "reason", r.Reason)
 }
 
 // StillDown logs how the outage goes on.
 func (o *LogObserver) StillDown(r Report) {
 	o.told = true
-	o.write(slog.LevelWarn, "all brokers still down", r.Text,
+	o.said(r).Warn("all brokers still down",
 		"state", r.To, "outage", r.Outage, "reason", r.Reason, "down_s", seconds(r.Down), "attempts", r.Attempt,
 		"refused", r.Refused, "outstanding", r.Outstanding)
 }
@@ -179,12 +179,12 @@ func (o *LogObserver) Lost(r Report) {
 	o.log.Debug("broker connection lost", "state", r.To)
 }
 
-// write adds what the client said, if it said anything.
-func (o *LogObserver) write(level slog.Level, message, text string, args ...any) {
-	if text != "" {
-		args = append(args, "err", text)
+// said adds what the client said, if it said anything.
+func (o *LogObserver) said(r Report) *slog.Logger {
+	if r.Text == "" {
+		return o.log
 	}
-	o.log.Log(context.Background(), level, message, args...)
+	return o.log.With("err", r.Text)
 }
 
 // short rounds a wait to what is worth reading.

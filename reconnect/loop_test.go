@@ -22,7 +22,7 @@ type stub struct {
 	close     func()
 }
 
-func (*stub) Produce(b *reconnect.Batch) *reconnect.Delivery { return reconnect.NewDelivery() }
+func (*stub) Produce(*reconnect.Batch) *reconnect.Delivery { return reconnect.NewDelivery() }
 func (s *stub) SetGate(g fsm.ConnGate)                       { s.calls = append(s.calls, g.String()) }
 func (s *stub) Hold(addr string, _ time.Duration)            { s.calls = append(s.calls, "hold "+addr) }
 func (s *stub) ShutSockets() int                             { s.calls = append(s.calls, "cut"); return 0 }

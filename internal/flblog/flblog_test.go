@@ -83,7 +83,7 @@ func TestRelay_CutsLongLinesAndFollowsTheLevel(t *testing.T) {
 	h := &fakeHost{min: slog.LevelInfo}
 	r := NewRelay(h)
 	r.Logger("x").Debug("hidden")
-	r.Logger("x").Info(strings.Repeat("a", 2*maxLine))
+	r.Logger("x").Info("long", "text", strings.Repeat("a", 2*maxLine))
 	r.Close()
 	got := h.taken()
 	if len(got) != 1 || len(got[0]) > maxLine+20 {

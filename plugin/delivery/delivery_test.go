@@ -89,7 +89,7 @@ func TestKeyOf_TellsTagAndBytesApart(t *testing.T) {
 		}
 		keys[k] = c[0] + "/" + c[1]
 	}
-	if KeyOf("a", []byte("bc")) != KeyOf("a", []byte("bc")) {
+	if first, second := KeyOf("a", []byte("bc")), KeyOf("a", []byte("bc")); first != second {
 		t.Error("the same chunk has two keys")
 	}
 }
