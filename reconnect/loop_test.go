@@ -23,10 +23,10 @@ type stub struct {
 }
 
 func (*stub) Produce(*reconnect.Batch) *reconnect.Delivery { return reconnect.NewDelivery() }
-func (s *stub) SetGate(g fsm.ConnGate)                       { s.calls = append(s.calls, g.String()) }
-func (s *stub) Hold(addr string, _ time.Duration)            { s.calls = append(s.calls, "hold "+addr) }
-func (s *stub) ShutSockets() int                             { s.calls = append(s.calls, "cut"); return 0 }
-func (s *stub) Heartbeat(time.Duration) error                { return s.heartbeat() }
+func (s *stub) SetGate(g fsm.ConnGate)                     { s.calls = append(s.calls, g.String()) }
+func (s *stub) Hold(addr string, _ time.Duration)          { s.calls = append(s.calls, "hold "+addr) }
+func (s *stub) ShutSockets() int                           { s.calls = append(s.calls, "cut"); return 0 }
+func (s *stub) Heartbeat(time.Duration) error              { return s.heartbeat() }
 func (s *stub) Close(time.Duration) error {
 	if s.close != nil {
 		s.close()

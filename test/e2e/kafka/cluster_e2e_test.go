@@ -6,15 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"out_kafka_reconnect/test/e2e/audit"
@@ -197,6 +201,71 @@ func TestCluster_ClosesIdleConnectionsWhenTold(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// forward is the smallest proxy there is, and counts the connections that it passes on.
+func forward(t *testing.T, from, to string) *atomic.Int64 {
+	t.Helper()
+	ln, err := net.Listen("tcp", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var passed atomic.Int64
+	var pumps sync.WaitGroup
+	pump := func(dst, src net.Conn) {
+		_, _ = io.Copy(dst, src)
+		_ = dst.Close()
+	}
+	pumps.Go(func() {
+		for {
+			near, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			passed.Add(1)
+			pumps.Go(func() { pump(far, near) })
+			pumps.Go(func() { pump(near, far) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		pumps.Wait()
+	})
+	return &passed
+}
+
+// A client that comes through a proxy must be led back to the proxy by what the node says of itself.
+func TestCluster_ProxiedClientsStayOnTheProxy(t *testing.T) {
+	c := newCluster(t, Options{Proxied: true})
+	passed := forward(t, c.ProxyAddrs()[0], c.ProxyTargets()[0])
+	timed(t, "start 1 node", func() error { return startReady(t, c) })
+	if err := c.CreateTopic(within(t), "app", 1, 1, stamped); err != nil {
+		t.Fatal(err)
+	}
+	if n := passed.Load(); n != 0 {
+		t.Errorf("the rig itself went through the proxy %d times", n)
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ProxyAddrs()...), kgo.DefaultProduceTopic("app"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.ProduceSync(within(t), kgo.StringRecord(`{"seq":1}`)).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := kadm.NewClient(client).BrokerMetadata(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := m.Brokers[0]; address(int(b.Port)) != c.ProxyAddrs()[0] || passed.Load() < 2 {
+		t.Errorf("the node said port %d, want %s; %d connections through the proxy", b.Port, c.ProxyAddrs()[0], passed.Load())
+	}
+	verify(t, c, 1)
 }
 
 func TestCluster_DiesWithTheTestProcess(t *testing.T) {

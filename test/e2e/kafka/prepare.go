@@ -83,11 +83,13 @@ func (d *Distribution) archiveKey() string {
 // makeArchive runs one node through a small life, and has the JVM archive the classes that it loaded on the way. It
 // halves both the time and the CPU of every start.
 func (d *Distribution) makeArchive(ctx context.Context, archive string) error {
-	part := archive + ".part"
-	if err := os.RemoveAll(part); err != nil {
-		return err
+	part, dir := archive+".part", filepath.Join(d.dir, "train")
+	for _, stale := range []string{part, dir} {
+		if err := os.RemoveAll(stale); err != nil {
+			return err
+		}
 	}
-	c, err := New(d, Options{jvmFlags: []string{"-XX:ArchiveClassesAtExit=" + part}})
+	c, err := New(d, Options{Dir: dir, jvmFlags: []string{"-XX:ArchiveClassesAtExit=" + part}})
 	if err != nil {
 		return err
 	}
