@@ -103,6 +103,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		log.Warn(w) //nolint:sloglint // the text is made by package config
 	}
 	log.Info("starting", "version", version.Version, "librdkafka", rdkafka.Version(), "features", rdkafka.Features(), "settings", cfg.Summary())
+	log.Info("nothing is lost only with Retry_Limit no_limits in this section, storage.type filesystem at the inputs and a scheduler.cap of about 10 in [SERVICE], none of which a plugin can see")
 	return plugin.New(plugin.Options{
 		Config: cfg,
 		Open:   rdkafka.Opener(rdkafka.Options{Properties: props, KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout, Logger: log}),
@@ -116,6 +117,18 @@ func logLines(log *slog.Logger, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		log.Error(line) //nolint:sloglint // the text of an error
 	}
+}
+
+// reloadAdvice tells once what a hot reload needs.
+var reloadAdvice sync.Once
+
+// adviseReload is called when Fluent Bit runs with hot reload.
+func adviseReload() {
+	reloadAdvice.Do(func() {
+		if log := lastLog.Load(); log != nil {
+			log.Info("hot reload is on: without hot_reload.ensure_thread_safety off in [SERVICE] a reload does not end while Kafka is down")
+		}
+	})
 }
 
 // reloadWarning is printed once in the life of the process.

@@ -46,7 +46,8 @@ func main() {}
 // FLBPluginPreRegister is called after loading; hot is 1 when a hot reload loads anew.
 //
 //export FLBPluginPreRegister
-func FLBPluginPreRegister(hot C.int) C.int {
+func FLBPluginPreRegister(hot C.int) (r C.int) {
+	defer recovered(&r, plugin.Error)
 	reloading.Store(hot == 1)
 	return 0
 }
@@ -75,8 +76,12 @@ func FLBPluginInit(p unsafe.Pointer) (r C.int) {
 // FLBPluginOutputPreRun is called once for each instance when all outputs are made.
 //
 //export FLBPluginOutputPreRun
-func FLBPluginOutputPreRun(hotReloadEnabled C.int) C.int {
+func FLBPluginOutputPreRun(hotReloadEnabled C.int) (r C.int) {
+	defer recovered(&r, plugin.Error)
 	hotReload.Store(hotReloadEnabled != 0)
+	if hotReloadEnabled != 0 {
+		adviseReload()
+	}
 	return 0
 }
 
@@ -107,7 +112,8 @@ func FLBPluginFlush(data unsafe.Pointer, length C.int, tag *C.char) (r C.int) {
 // FLBPluginOutputPreExit is called before the exits; byReload is 1 for a hot reload.
 //
 //export FLBPluginOutputPreExit
-func FLBPluginOutputPreExit(byReload C.int) C.int {
+func FLBPluginOutputPreExit(byReload C.int) (r C.int) {
+	defer recovered(&r, plugin.Error)
 	reloading.Store(byReload == 1)
 	return 0
 }

@@ -40,7 +40,8 @@ type Batch struct {
 
 // Client is one producer handle of librdkafka, of one generation. The supervisor
 // opens, paces and closes it; flushes hand batches over through the supervisor.
-// All methods but Heartbeat and Close return at once.
+// All methods but Heartbeat and Close return at once, and none but Close waits for the
+// sink. Produce is never called during or after Close; a Heartbeat may still be running.
 type Client interface {
 	// Produce hands a batch over. Every message of it is reported in the Delivery,
 	// also those that the client refuses at once.

@@ -45,6 +45,36 @@ func TestLog_TenMinuteOutage(t *testing.T) {
 	})
 }
 
+// A few outages one after the other each have their lines; only when they do not end
+// there is less to read.
+func TestLog_OutagesInARow(t *testing.T) {
+	bubble(t, setup{}, func(r *rig) {
+		for range 5 {
+			r.delivered(r.produce(1), 10*ms)
+			r.sleep(2 * time.Second)
+			r.net.Set(reconnecttest.Down)
+			r.wantWithin(fsm.AllDown, time.Second)
+			r.sleep(5 * time.Second)
+			r.net.Set(reconnecttest.Serving)
+			r.wantWithin(fsm.Up, 6*time.Second)
+		}
+		starts, ends := r.log.count(`level=ERROR msg="all brokers down"`), r.log.count(`level=INFO msg="connected again"`)
+		if starts != 3 || ends != 3 {
+			r.Errorf("%d beginnings, %d ends told, want 3 of 5", starts, ends)
+		}
+		r.sleep(3 * time.Minute)
+		r.net.Set(reconnecttest.Down)
+		r.produce(1)
+		r.wantWithin(fsm.AllDown, time.Second)
+		if r.log.count("short_outages_before=2") != 1 {
+			r.Errorf("the untold outages are not counted:\n%s", r.log)
+		}
+		if n := len(r.rec.lost); n != 6 {
+			r.Errorf("told of %d lost connections, want 6", n)
+		}
+	})
+}
+
 // Messages are constant lower-case words and keys are snake_case, also in lines that no
 // test makes.
 func TestLog_Style(t *testing.T) {

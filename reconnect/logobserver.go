@@ -8,9 +8,13 @@ import (
 	"out_kafka_reconnect/reconnect/fsm"
 )
 
-// logEvery is the least time between two lines of the same kind while things stay as
-// they are.
-const logEvery = time.Minute
+const (
+	// logEvery is the least time between two lines of the same kind while things stay as
+	// they are.
+	logEvery = time.Minute
+	// logBurst is how many outages in a row are told before that applies to them.
+	logBurst = 3
+)
 
 // LogObserver writes what an operator should read and nothing else: normal operation is
 // silent, an outage has one error line at its start, a warning a minute, and one line at
@@ -19,7 +23,9 @@ type LogObserver struct {
 	log *slog.Logger
 
 	// The times are of the last line of a kind; all are owned by the loop.
-	started, resumed, degraded, lost, attempt stamp
+	resumed, degraded, lost, attempt stamp
+	// starts are the times of the last lines at the beginning of an outage.
+	starts [logBurst]stamp
 	// told: the outage that runs has had a line at warning or above, so its end is worth
 	// one too.
 	told bool
@@ -92,7 +98,7 @@ func (o *LogObserver) allDown(r Report) {
 		}
 	default:
 		o.step, o.attempt = 0, stamp{}
-		if !o.started.due(r.At) {
+		if !o.mayStart(r.At) {
 			o.told = false
 			o.quiet++
 			o.said(r).Debug("all brokers down", "outage", r.Outage, "reason", r.Reason)
@@ -109,6 +115,22 @@ func (o *LogObserver) allDown(r Report) {
 		}
 		o.said(r).Error("all brokers down", args...)
 	}
+}
+
+// mayStart tells whether an outage may have its line: up to logBurst of them within
+// logBurst times logEvery.
+func (o *LogObserver) mayStart(at time.Duration) bool {
+	oldest := &o.starts[0]
+	for i := range o.starts {
+		if s := &o.starts[i]; !s.set || oldest.set && s.at < oldest.at {
+			oldest = s
+		}
+	}
+	if oldest.set && at-oldest.at < logBurst*logEvery {
+		return false
+	}
+	*oldest = stamp{at, true}
+	return true
 }
 
 func (o *LogObserver) up(r Report) {

@@ -35,7 +35,8 @@ type loop struct {
 	jobs  int
 	endBy time.Duration // when to end although some are left; 0 while not closed
 
-	up      int // addresses up in the last table
+	up      int           // addresses up in the last table
+	upSince time.Duration // since when up is above zero; valid while it is
 	brokers []BrokerSnapshot
 	cause   errorText
 
@@ -216,6 +217,9 @@ func (l *loop) remember(n Notice) {
 func (l *loop) brokersChanged(n Notice) {
 	c := l.evidence.update(n.Brokers, n.Epoch)
 	lost := l.up > 0 && c.up == 0
+	if l.up == 0 && c.up > 0 {
+		l.upSince = l.now()
+	}
 	l.up = c.up
 	if c.up > 0 {
 		l.cause = errorText{}
@@ -226,7 +230,9 @@ func (l *loop) brokersChanged(n Notice) {
 		Kind: fsm.BrokersChanged, Epoch: l.machine.GateEpoch(), Class: c.class,
 		Up: c.up, Failing: c.failing, Failed: c.failed, Pending: c.pending, InFlight: c.inFlight,
 	})
-	if state := l.machine.State(); lost && (state == fsm.Up || state == fsm.Degraded) {
+	// The client itself ends its first connection as soon as it knows the cluster.
+	lasted := l.now()-l.upSince >= settledIn
+	if state := l.machine.State(); lost && lasted && (state == fsm.Up || state == fsm.Degraded) {
 		l.s.opts.Observer.Lost(l.report())
 	}
 	// What failed under a gate that was just set anew is not held against an address.

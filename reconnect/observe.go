@@ -23,7 +23,7 @@ type Observer interface {
 	// Confirmed: the first acknowledgement after an outage. Fires once after it.
 	Confirmed(Report)
 	// Lost: the last ready connection has ended, which is no outage yet and may be what a
-	// server does to an idle one.
+	// server does to an idle one. Not told when no connection had lasted for a second.
 	Lost(Report)
 }
 

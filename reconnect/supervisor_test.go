@@ -191,7 +191,7 @@ func TestSupervisor_FlappingWithAcks(t *testing.T) {
 		st := r.sup.Status()
 		bad := r.log.level("ERROR", "WARN")
 		r.Logf("%d outages, %d lines at warning or above, %d at info", st.Outages, len(bad), len(r.log.level("INFO")))
-		if st.Outages < 200 || len(bad) > 20 {
+		if st.Outages < 200 || len(bad) > 13 {
 			r.Errorf("%d outages, %d lines at warning or above", st.Outages, len(bad))
 		}
 	})

@@ -35,8 +35,8 @@
 // # Reasons for the less obvious
 //
 //   - A broker that comes up does not reset the backoff, only an acknowledged record does,
-//     or a connection that lasted longer than the longest wait and left nothing
-//     unanswered. A listener that accepts and closes, or a broker that answers and takes
+//     or a connection that lasted longer than the longest wait and let no record wait
+//     that long. A listener that accepts and closes, or a broker that answers and takes
 //     no records, never gets more attempts than a dead one.
 //   - An outage that comes back before the backoff was reset is the same outage, with the
 //     same number: logs tell one story.

@@ -236,11 +236,17 @@ func (m *Machine) await(t time.Duration) {
 	}
 }
 
+// unansweredSince is since when records wait for an acknowledgement that a broker could
+// give; valid while some are outstanding.
+func (m *Machine) unansweredSince() time.Duration {
+	t := &m.traffic
+	return max(t.since, t.acked, t.up)
+}
+
 // stallBy is when records that are outstanding without an acknowledgement count as an
 // outage.
 func (m *Machine) stallBy() time.Duration {
-	t := &m.traffic
-	return after(max(t.since, t.acked, t.up), m.cfg.StallTimeout)
+	return after(m.unansweredSince(), m.cfg.StallTimeout)
 }
 
 // idleBy is when unused connections are closed.

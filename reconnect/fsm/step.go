@@ -62,12 +62,16 @@ func (m *Machine) absorbBrokers(e *Event) {
 }
 
 // maybeForget resets the backoff when the connection that was just lost had lasted: more
-// than the maximum has passed since the last attempt, and no record was left unanswered. A
-// connection that takes records and never acknowledges one does not earn it.
+// than the maximum has passed since the last attempt, and no record had waited for longer
+// than that. A connection that takes records and never acknowledges one does not earn it.
 func (m *Machine) maybeForget() {
-	if m.traffic.outstanding == 0 && m.backoff.Quiet(m.now) {
-		m.backoff.Reset()
+	if !m.backoff.Quiet(m.now) {
+		return
 	}
+	if m.traffic.outstanding > 0 && m.now > after(m.unansweredSince(), m.cfg.BackoffMax) {
+		return
+	}
+	m.backoff.Reset()
 }
 
 // allDown is the evidence: no broker is up, attempts have failed, and nothing is left

@@ -39,7 +39,7 @@ func Features() string {
 }
 
 // CheckProperty tells whether librdkafka takes the value for the property: nil, or an
-// error with librdkafka's own text. The check covers one value, not what it means
+// error that is librdkafka's own text. The check covers one value, not what it means
 // together with others.
 func CheckProperty(name, value string) error {
 	conf := C.rd_kafka_conf_new()
@@ -83,7 +83,7 @@ func newConf(properties []Property) (*C.struct_rd_kafka_conf_s, error) {
 	var faults []error
 	for _, p := range properties {
 		if err := confSet(conf, p.Name, p.Value); err != nil {
-			faults = append(faults, err)
+			faults = append(faults, fmt.Errorf("rdkafka: setting %s: %w", p.Name, err))
 		}
 	}
 	if len(faults) > 0 {
@@ -95,14 +95,14 @@ func newConf(properties []Property) (*C.struct_rd_kafka_conf_s, error) {
 
 func confSet(conf *C.struct_rd_kafka_conf_s, name, value string) error {
 	if strings.ContainsRune(name, 0) || strings.ContainsRune(value, 0) {
-		return fmt.Errorf("rdkafka: setting %s: the name or value contains a NUL byte", name)
+		return errors.New("the name or value contains a NUL byte")
 	}
 	n, v := C.CString(name), C.CString(value)
 	defer C.free(unsafe.Pointer(n))
 	defer C.free(unsafe.Pointer(v))
 	var text [errorTextLen]C.char
 	if C.rd_kafka_conf_set(conf, n, v, &text[0], C.size_t(len(text))) != C.OKR_CONF_OK {
-		return fmt.Errorf("rdkafka: setting %s: %s", name, C.GoString(&text[0]))
+		return errors.New(C.GoString(&text[0]))
 	}
 	return nil
 }

@@ -1,0 +1,211 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"out_kafka_reconnect/test/e2e/kafka"
+	"out_kafka_reconnect/test/e2e/rig"
+)
+
+// Scenarios mostly wait, so more of them run at a time than there are cores; but no more Kafkas than that.
+const (
+	atOnce      = 4
+	kafkaAtOnce = 2
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", fmt.Sprint(atOnce)) // the flag is there and takes a number
+	}
+	os.Exit(m.Run())
+}
+
+// A cell is one combination of the matrix.
+type cell struct {
+	broker, host string
+	// program is the host, plugin the library.
+	program, plugin string
+}
+
+func (c cell) String() string { return c.broker + "-" + c.host }
+
+// TestScenarios runs every scenario in every combination that it does not exclude.
+func TestScenarios(t *testing.T) {
+	plugin, err := rig.Built("../../build/out_kafka_reconnect.so", "build")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chost, err := rig.Built("../../build/chost", "build/chost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fluentBit, version, err := rig.FindFluentBit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Once, before the scenarios wait for each other; it fails with what to install.
+	ctx, cancel := context.WithTimeout(t.Context(), installPatience)
+	defer cancel()
+	_, noKafka := kafka.Install(ctx, "")
+
+	hosts := []cell{{host: "chost", program: chost, plugin: plugin}}
+	if fluentBit == "" {
+		t.Log("Fluent Bit: there is none in FLUENT_BIT or PATH, so the scenarios run in the C host only")
+	} else {
+		t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
+		hosts = append(hosts, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
+	}
+	slots := make(chan struct{}, kafkaAtOnce)
+	for _, broker := range []string{"real", "embedded"} {
+		for _, c := range hosts {
+			c.broker = broker
+			t.Run(c.String(), func(t *testing.T) {
+				if c.broker == "real" && noKafka != nil {
+					t.Fatal(noKafka)
+				}
+				t.Parallel()
+				testscript.Run(t, params(c, slots))
+			})
+		}
+	}
+}
+
+// installPatience is how long fetching Kafka may take.
+const installPatience = 10 * time.Minute
+
+// params is what testscript needs to run the scenarios in one cell.
+func params(c cell, slots chan struct{}) testscript.Params {
+	return testscript.Params{
+		Dir:                 "scenarios",
+		Cmds:                commands,
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "embedded", "real":
+				return name == c.broker, nil
+			case "chost", "fluent-bit":
+				return name == c.host, nil
+			}
+			return false, fmt.Errorf("condition %q is unknown; allowed: embedded, real, chost, fluent-bit", name)
+		},
+		Setup: func(env *testscript.Env) error { return setup(env, c, slots) },
+	}
+}
+
+// A scenario is one file at work in one cell.
+type scenario struct {
+	cell    cell
+	dir     string
+	tally   *rig.Tally
+	names   *rig.Names // nil unless the host has names of its own
+	host    rig.Host
+	brokers map[string]rig.Broker // by name; "kafka" is the one that is meant without a name
+	slots   chan struct{}
+	slot    bool // this scenario may run real Kafka
+
+	// Log lines count from the beginning of the last thing that was done to a Kafka or the host; time counts from the end of
+	// the last thing that was done at all.
+	fromLine int
+	fromTime time.Time
+}
+
+// mainKafka is the name of the broker that is meant without a name.
+const mainKafka = "kafka"
+
+// scenarioKey is where testscript keeps the scenario.
+type scenarioKey struct{}
+
+func setup(env *testscript.Env, c cell, slots chan struct{}) error {
+	s := &scenario{
+		cell: c, dir: env.WorkDir, tally: rig.NewTally(), brokers: map[string]rig.Broker{}, slots: slots, fromTime: time.Now(),
+	}
+	env.Values[scenarioKey{}] = s
+	env.Defer(func() {
+		if t, ok := env.T().(testing.TB); ok && t.Failed() {
+			t.Log(s.report())
+		}
+		if err := s.close(); err != nil {
+			env.T().Log("closing:", err)
+		}
+	})
+	return nil
+}
+
+// theHost makes the host at its first use.
+func (s *scenario) theHost() (rig.Host, error) {
+	if s.host != nil {
+		return s.host, nil
+	}
+	host, err := rig.NewHost(s.cell.host, rig.HostOptions{
+		Program: s.cell.program, Plugin: s.cell.plugin, Dir: filepath.Join(s.dir, "host"), Tally: s.tally, Names: s.names,
+	})
+	s.host = host
+	return host, err
+}
+
+// makeBroker makes a broker, which is up then.
+func (s *scenario) makeBroker(ctx context.Context, name string, opts rig.BrokerOptions) (rig.Broker, error) {
+	if s.cell.broker == "real" && !s.slot {
+		s.slots <- struct{}{} // without a limit: the others end in bounded time
+		s.slot = true
+	}
+	opts.Dir = filepath.Join(s.dir, name)
+	b, err := rig.NewBroker(ctx, s.cell.broker, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.brokers[name] = b
+	return b, nil
+}
+
+// close ends everything.
+func (s *scenario) close() error {
+	var errs []error
+	if s.host != nil {
+		errs = append(errs, s.host.Close())
+	}
+	for _, b := range s.brokers {
+		errs = append(errs, b.Close())
+	}
+	if s.slot {
+		<-s.slots
+	}
+	return errors.Join(errs...)
+}
+
+// reportWithin bounds the audit of a report: the broker may be down.
+const reportWithin = 3 * time.Second
+
+// report is what helps to see why a scenario failed.
+func (s *scenario) report() string {
+	text := fmt.Sprintf("the host has accepted %d records", s.tally.Accepted())
+	if s.host != nil {
+		text += "\n--- last lines of the host\n" + s.host.LogLines().Tail(60)
+	}
+	for name, b := range s.brokers {
+		text += "\n--- " + name + "\n" + b.Logs()
+		ctx, cancel := context.WithTimeout(context.Background(), reportWithin)
+		res, err := s.tally.Audit(ctx, b)
+		cancel()
+		text += fmt.Sprintf("\n--- audit of %s: %v", name, res)
+		if err != nil {
+			text += fmt.Sprintf(" (%v)", err)
+		}
+	}
+	return text
+}
