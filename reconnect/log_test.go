@@ -62,6 +62,9 @@ func TestLog_OutagesInARow(t *testing.T) {
 		if starts != 3 || ends != 3 {
 			r.Errorf("%d beginnings, %d ends told, want 3 of 5", starts, ends)
 		}
+		if n := r.log.count(`level=INFO msg="broker connection lost"`); n != 3 {
+			r.Errorf("the lost connection is told %d times, want once for each outage that is", n)
+		}
 		r.sleep(3 * time.Minute)
 		r.net.Set(reconnecttest.Down)
 		r.produce(1)

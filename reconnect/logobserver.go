@@ -24,6 +24,9 @@ type LogObserver struct {
 
 	// The times are of the last line of a kind; all are owned by the loop.
 	resumed, degraded, lost, attempt stamp
+	// untold is when a connection was lost that was not worth a line then: idle ones come
+	// and go. If an outage follows it is told after all.
+	untold stamp
 	// starts are the times of the last lines at the beginning of an outage.
 	starts [logBurst]stamp
 	// told: the outage that runs has had a line at warning or above, so its end is worth
@@ -105,6 +108,10 @@ func (o *LogObserver) allDown(r Report) {
 			return
 		}
 		o.told = true
+		if o.untold.set {
+			o.log.Info("broker connection lost", "ago", short(r.At-o.untold.at))
+			o.untold = stamp{}
+		}
 		args := []any{
 			"state", r.To, "outage", r.Outage, "reason", r.Reason,
 			"next_in", short(r.Wait), "outstanding", r.Outstanding,
@@ -134,6 +141,7 @@ func (o *LogObserver) mayStart(at time.Duration) bool {
 }
 
 func (o *LogObserver) up(r Report) {
+	o.untold = stamp{}
 	if r.From.Gate() == fsm.Refuse || r.From == fsm.Connecting && r.Down > 0 {
 		level := slog.LevelDebug
 		if o.told && !r.Resumed {
@@ -195,9 +203,11 @@ func (o *LogObserver) Confirmed(r Report) {
 // Lost logs a lost connection that somebody may be waiting for.
 func (o *LogObserver) Lost(r Report) {
 	if r.Outstanding > 0 && o.lost.due(r.At) {
+		o.untold = stamp{}
 		o.log.Info("broker connection lost", "state", r.To, "outstanding", r.Outstanding)
 		return
 	}
+	o.untold = stamp{r.At, true}
 	o.log.Debug("broker connection lost", "state", r.To)
 }
 
