@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -45,9 +44,11 @@ type Instance struct {
 
 	jobs    chan *job
 	jobPool sync.Pool
-	workers sync.WaitGroup
 	closing chan struct{}
-	close   sync.Once
+
+	mu      sync.Mutex     // guards closed, and workers against an Add during its Wait
+	closed  bool           // closing is closed
+	workers sync.WaitGroup // the goroutines that serve jobs
 
 	// slow is set when a worker's wait timed out and cleared by the next acknowledgement:
 	// until then nobody waits long, because at a stop Fluent Bit works a worker's whole
@@ -136,13 +137,18 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 func (in *Instance) hand(j *job) {
 	select {
 	case in.jobs <- j:
-	case <-in.closing:
+		return
+	default:
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
 		j.result = resultOf(refused)
 		j.done <- struct{}{}
-	default:
-		in.workers.Add(1)
-		go in.work(j)
+		return
 	}
+	in.workers.Add(1)
+	go in.work(j)
 }
 
 // work serves one job after the other until the instance closes.
@@ -167,25 +173,30 @@ func (in *Instance) work(j *job) {
 // Close drains and releases everything. It blocks for shutdown_timeout at most, for
 // reload_timeout at a hot reload.
 func (in *Instance) Close(byReload bool) {
-	in.close.Do(func() {
-		limit := in.cfg.ShutdownTimeout
-		if byReload {
-			limit = in.cfg.ReloadTimeout
-		}
-		close(in.closing)
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		err := in.sup.Close(ctx)
-		in.workers.Wait()
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			in.log.Warn("closing the client", "err", err)
-		}
-		in.log.Info("stopped",
-			"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(),
-			"records_acknowledged", in.counts.acked.Load(), "records_rejected", in.counts.rejected.Load(),
-			"possible_duplicates", in.counts.doubtful.Load(), "receipts_left", in.ledger.Len())
-		in.relay.Close()
-	})
+	in.mu.Lock()
+	again := in.closed
+	in.closed = true
+	in.mu.Unlock()
+	if again {
+		return
+	}
+	close(in.closing)
+	limit := in.cfg.ShutdownTimeout
+	if byReload {
+		limit = in.cfg.ReloadTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := in.sup.Close(ctx)
+	in.workers.Wait()
+	if err != nil {
+		in.log.Warn("closing took too long, the rest goes on by itself", "err", err)
+	}
+	in.log.Info("stopped",
+		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(),
+		"records_acknowledged", in.counts.acked.Load(), "records_rejected", in.counts.rejected.Load(),
+		"possible_duplicates", in.counts.doubtful.Load(), "receipts_left", in.ledger.Len())
+	in.relay.Close()
 }
 
 // panicLogged writes the stack of the first panic.

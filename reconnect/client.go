@@ -82,8 +82,6 @@ type Notice struct {
 	// Epoch is the number of SetGate calls that this client had seen when the table was
 	// read; a table with an older epoch tells nothing of the gate that stands now.
 	Epoch uint64
-	// Outstanding is the number of messages handed over and not reported yet (NoticeAcked).
-	Outstanding int
 	// Class and Text describe an error (NoticeError, NoticeFatal).
 	Class fsm.Class
 	Code  int

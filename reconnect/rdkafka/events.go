@@ -51,7 +51,7 @@ func (c *Client) fetch(handle *C.okr_client) {
 	if news.table_changed != 0 {
 		c.sink(c.table(handle))
 	}
-	n := reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeReported, Outstanding: int(news.outstanding)}
+	n := reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeReported}
 	if news.acked != 0 {
 		n.Kind = reconnect.NoticeAcked
 	}

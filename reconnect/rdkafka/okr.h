@@ -65,7 +65,6 @@ typedef struct {
 	int32_t acked;          /* 1: a message was acknowledged */
 	int32_t reported;       /* 1: a message was reported, acknowledged or not */
 	int32_t table_changed;  /* 1: fetch the table */
-	int32_t outstanding;    /* messages handed over and not reported */
 	uint64_t dropped;       /* ring events lost to an overflow, over the life */
 } okr_news;
 

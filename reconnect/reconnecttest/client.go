@@ -316,13 +316,10 @@ func (c *Client) deliverNews() {
 	c.mu.Lock()
 	n := c.news
 	c.news = news{}
-	epoch, left := c.epoch, 0
+	epoch := c.epoch
 	var table []reconnect.Broker
 	for _, b := range c.brokers {
 		table = append(table, b.row())
-	}
-	for _, q := range c.queue {
-		left += len(q.messages)
 	}
 	c.mu.Unlock()
 	for _, w := range n.words {
@@ -334,9 +331,9 @@ func (c *Client) deliverNews() {
 	}
 	switch {
 	case n.acked:
-		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeAcked, Outstanding: left})
+		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeAcked})
 	case n.reported:
-		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeReported, Outstanding: left})
+		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeReported})
 	}
 }
 
