@@ -88,7 +88,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		return output.FLBPluginConfigKey(p, name)
 	}), librdkafka{})
 	if err != nil {
-		logLines(log, err)
+		refuse(log, err)
 		return nil, err
 	}
 	props := make([]rdkafka.Property, 0, 64)
@@ -96,7 +96,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		props = append(props, rdkafka.Property{Name: q.Name, Value: q.Value})
 	}
 	if err := rdkafka.CheckAll(props); err != nil {
-		logLines(log, err)
+		refuse(log, err)
 		return nil, err
 	}
 	for _, w := range cfg.Warnings {
@@ -112,11 +112,10 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	})
 }
 
-// logLines writes one line for each fault: a line of the host ends at 4 KB.
-func logLines(log *slog.Logger, err error) {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		log.Error(line) //nolint:sloglint // the text of an error
-	}
+// refuse writes all faults of a section as one message, a line for each.
+func refuse(log *slog.Logger, err error) {
+	text := "the section is refused:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ")
+	log.Error(text) //nolint:sloglint // the text of an error
 }
 
 // reloadAdvice tells once what a hot reload needs.

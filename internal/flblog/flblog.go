@@ -29,7 +29,7 @@ const (
 	LevelTrace = slog.LevelDebug - 4
 
 	maxQueued = 1000        // lines; beyond that the oldest are dropped and counted
-	maxLine   = 3500        // bytes; the host cuts at 4 KB with its own prefix
+	maxLine   = 3950        // bytes; the host cuts at 4 KB with its own prefix
 	patience  = time.Second // how long a line waits for a thread of the host
 	late      = 20 * time.Millisecond
 )
