@@ -18,18 +18,16 @@ import (
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
-// Scenarios mostly wait, so more of them run at a time than there are cores; but no more Kafkas than that.
-const (
-	atOnce      = 4
-	kafkaAtOnce = 2
-)
+// atOnce is how many scenarios run at a time with each kind of Kafka. They mostly wait, so they are more than there are cores.
+var atOnce = map[string]int{"real": 2, "embedded": 3}
 
+// TestMain lets testing start all scenarios at once: they wait for each other in setup, each kind for its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", fmt.Sprint(atOnce)) // the flag is there and takes a number
+		_ = flag.Set("test.parallel", "1000") // the flag is there and takes a number
 	}
 	os.Exit(m.Run())
 }
@@ -69,8 +67,8 @@ func TestScenarios(t *testing.T) {
 		t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
 		hosts = append(hosts, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
 	}
-	slots := make(chan struct{}, kafkaAtOnce)
 	for _, broker := range []string{"real", "embedded"} {
+		slots := make(chan struct{}, atOnce[broker])
 		for _, c := range hosts {
 			c.broker = broker
 			t.Run(c.String(), func(t *testing.T) {
@@ -115,8 +113,8 @@ type scenario struct {
 	names   *rig.Names // nil unless the host has names of its own
 	host    rig.Host
 	brokers map[string]rig.Broker // by name; "kafka" is the one that is meant without a name
-	slots   chan struct{}
-	slot    bool // this scenario may run real Kafka
+	counts  map[string]rig.Counts // as of "retries from here"
+	began   time.Time
 
 	// Log lines count from the beginning of the last thing that was done to a Kafka or the host; time counts from the end of
 	// the last thing that was done at all.
@@ -130,9 +128,11 @@ const mainKafka = "kafka"
 // scenarioKey is where testscript keeps the scenario.
 type scenarioKey struct{}
 
+// setup waits for its turn, without a limit: the others end in bounded time.
 func setup(env *testscript.Env, c cell, slots chan struct{}) error {
+	slots <- struct{}{}
 	s := &scenario{
-		cell: c, dir: env.WorkDir, tally: rig.NewTally(), brokers: map[string]rig.Broker{}, slots: slots, fromTime: time.Now(),
+		cell: c, dir: env.WorkDir, tally: rig.NewTally(), brokers: map[string]rig.Broker{}, began: time.Now(), fromTime: time.Now(),
 	}
 	env.Values[scenarioKey{}] = s
 	env.Defer(func() {
@@ -142,6 +142,8 @@ func setup(env *testscript.Env, c cell, slots chan struct{}) error {
 		if err := s.close(); err != nil {
 			env.T().Log("closing:", err)
 		}
+		env.T().Log("took", time.Since(s.began).Round(100*time.Millisecond))
+		<-slots
 	})
 	return nil
 }
@@ -160,10 +162,6 @@ func (s *scenario) theHost() (rig.Host, error) {
 
 // makeBroker makes a broker, which is up then.
 func (s *scenario) makeBroker(ctx context.Context, name string, opts rig.BrokerOptions) (rig.Broker, error) {
-	if s.cell.broker == "real" && !s.slot {
-		s.slots <- struct{}{} // without a limit: the others end in bounded time
-		s.slot = true
-	}
 	opts.Dir = filepath.Join(s.dir, name)
 	b, err := rig.NewBroker(ctx, s.cell.broker, opts)
 	if err != nil {
@@ -181,9 +179,6 @@ func (s *scenario) close() error {
 	}
 	for _, b := range s.brokers {
 		errs = append(errs, b.Close())
-	}
-	if s.slot {
-		<-s.slots
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,244 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"out_kafka_reconnect/test/e2e/rig"
+)
+
+var errNoHost = errors.New("the host was not started yet")
+
+// firstInstance is the one that is meant without a name.
+const firstInstance = "kafka_reconnect.0"
+
+// state waits for a change of the plugin's state since something was done.
+func (s *scenario) state(w *words) error {
+	want := w.next("the state")
+	limit := w.duration(w.option("within", "2s"))
+	instance := w.option("of", firstInstance)
+	if want != "down" && want != "up" {
+		w.fail("state %q is unknown; allowed: down, up", want)
+	}
+	if s.host == nil {
+		return errNoHost
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	var p rig.Progress
+	err := s.host.LogLines().WaitState(ctx, s.fromLine, instance, &p, want)
+	if err != nil {
+		return fmt.Errorf("waiting for state %s of %s, it is %q: %w", want, instance, p.State, err)
+	}
+	return nil
+}
+
+func (w *words) pattern() *regexp.Regexp {
+	text := w.next("the pattern")
+	p, err := regexp.Compile(text)
+	if err != nil {
+		w.fail("%q is no pattern: %v", text, err)
+		return regexp.MustCompile("")
+	}
+	return p
+}
+
+// expectLog waits for a line since something was done, or counts the lines that are there.
+func (s *scenario) expectLog(w *words) error {
+	limit := w.duration(w.option("within", "2s"))
+	count := w.number(w.option("count", "-1"))
+	pattern := w.pattern()
+	switch {
+	case w.wrong != nil:
+		return w.wrong
+	case s.host == nil:
+		return errNoHost
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	if _, err := s.host.LogLines().Wait(ctx, s.fromLine, pattern); err != nil {
+		return err
+	}
+	if n := len(s.host.LogLines().Find(s.fromLine, pattern)); count >= 0 && n != count {
+		return fmt.Errorf("looking for log lines like %q: there are %d, want %d", pattern, n, count)
+	}
+	return nil
+}
+
+// noLog looks for lines that must not be there, since something was done or since ever.
+func (s *scenario) noLog(w *words) error {
+	from := s.fromLine
+	if w.has("ever") {
+		from = 0
+	}
+	pattern := w.pattern()
+	switch {
+	case w.wrong != nil:
+		return w.wrong
+	case s.host == nil:
+		return errNoHost
+	}
+	if found := s.host.LogLines().Find(from, pattern); len(found) > 0 {
+		return fmt.Errorf("looking for log lines like %q: there are %d, want none; the first is\n%s", pattern, len(found), found[0].Text)
+	}
+	return nil
+}
+
+// broker returns the broker that a command names.
+func (s *scenario) broker(w *words) (rig.Broker, error) {
+	name := w.option("of", mainKafka)
+	b := s.brokers[name]
+	if b == nil {
+		return nil, fmt.Errorf("there is no %s yet", name)
+	}
+	return b, nil
+}
+
+// delivered waits for so many different records, and sees that none of them is there twice.
+func (s *scenario) delivered(w *words) error {
+	b, err := s.broker(w)
+	if err != nil {
+		return err
+	}
+	limit := w.duration(w.option("within", "10s"))
+	n := w.number(w.next("the number of records"))
+	if w.wrong != nil {
+		return w.wrong
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	return rig.WaitDelivered(ctx, b, n)
+}
+
+// audit compares the whole topic with what the host has accepted. The host must have ended: it could send more.
+func (s *scenario) audit(w *words) error {
+	b, err := s.broker(w)
+	if err != nil {
+		return err
+	}
+	if s.host == nil || s.host.Running() {
+		return errors.New("auditing: stop the host first")
+	}
+	ctx, cancel := patiently()
+	defer cancel()
+	res, err := s.tally.Audit(ctx, b)
+	if err != nil {
+		return err
+	}
+	w.ts.Logf("%v", res)
+	return nil
+}
+
+// retries compares how often an output has asked for a retry since the last "retries from here".
+func (s *scenario) retries(w *words) error {
+	fromHere := w.has("from") && w.has("here")
+	least := w.number(w.option("min", "0"))
+	most := w.number(w.option("max", "-1"))
+	instance := w.option("of", firstInstance)
+	switch {
+	case w.wrong != nil:
+		return w.wrong
+	case s.host == nil:
+		return errNoHost
+	}
+	ctx, cancel := patiently()
+	defer cancel()
+	counts, err := s.host.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	if fromHere {
+		s.counts = counts
+		return nil
+	}
+	c, ok := counts[instance]
+	n := c.Retries - s.counts[instance].Retries
+	switch {
+	case !ok:
+		return fmt.Errorf("looking up output %q: there are %v", instance, counts)
+	case n < least || most >= 0 && n > most:
+		return fmt.Errorf("counting retries of %s: %d, want from %d to %d", instance, n, least, most)
+	}
+	w.ts.Logf("%s has asked for %d retries", instance, n)
+	return nil
+}
+
+// rhythm watches the second output.
+func (s *scenario) rhythm(w *words) error {
+	most := w.duration(w.option("max", "2s"))
+	during := w.duration(w.option("for", "10s"))
+	switch {
+	case w.wrong != nil:
+		return w.wrong
+	case s.host == nil:
+		return errNoHost
+	}
+	ctx, cancel := patiently()
+	defer cancel()
+	gap, err := s.host.Rhythm(ctx, during)
+	s.fromTime = time.Now()
+	if err == nil && gap > most {
+		err = fmt.Errorf("watching the rhythm: %s between two flushes, want %s at most", gap, most)
+	}
+	w.ts.Logf("longest time between two flushes: %s", gap)
+	return err
+}
+
+// idleCloses waits until the embedded broker has closed so many connections because they were idle.
+func (s *scenario) idleCloses(w *words) error {
+	b, err := s.broker(w)
+	if err != nil {
+		return err
+	}
+	e, ok := b.(*rig.Embedded)
+	if !ok {
+		return errors.New("only the embedded broker counts idle closes")
+	}
+	least := w.number(w.option("min", "1"))
+	if n := e.IdleCloses(); n < least {
+		return fmt.Errorf("counting idle closes: %d, want %d at least", n, least)
+	}
+	return nil
+}
+
+// settleLog is how long the plugin's lines may be on their way.
+const settleLog = 2 * time.Second
+
+// schedule lets an outage last and then compares every connect with what the plugin said about its backoff.
+func (s *scenario) schedule(w *words) error {
+	b, err := s.broker(w)
+	if err != nil {
+		return err
+	}
+	e, ok := b.(*rig.Embedded)
+	if !ok {
+		return errors.New("only the embedded broker can count")
+	}
+	during := w.duration(w.option("for", "10s"))
+	most := w.number(w.option("max", "40"))
+	check := rig.Schedule{
+		Min: w.duration(w.option("from", "100ms")), Max: w.duration(w.option("to", "5s")),
+		Lateness: w.duration(w.option("late", "1s")),
+	}
+	if w.wrong != nil {
+		return w.wrong
+	}
+	time.Sleep(time.Until(s.fromTime.Add(during)))
+	check.Until = time.Now()
+	counted := e.Counted()
+	time.Sleep(settleLog)
+	s.fromTime = time.Now()
+	for _, c := range counted {
+		if len(c.Times) > most {
+			return fmt.Errorf("counting connects to %s in %s: %d, want %d at most", c.Addr, during, len(c.Times), most)
+		}
+		w.ts.Logf("%s: %d connects in %s", c.Addr, len(c.Times), during)
+	}
+	rounds, err := check.Check(counted, s.host.LogLines().Messages(s.fromLine, firstInstance))
+	w.ts.Logf("%d rounds of the backoff compared", rounds)
+	return err
+}

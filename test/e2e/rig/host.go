@@ -1,0 +1,152 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A Host is a program with the plugin in it. Its methods are for one goroutine.
+type Host interface {
+	// Kind is "chost" or "fluent-bit".
+	Kind() string
+	// Configure writes the configuration for the next Start, Run or Reload.
+	Configure(Conf) error
+	// SecondOutput is an [OUTPUT] section for Rhythm: an output that takes every chunk at once.
+	SecondOutput() string
+	// Start runs the host with further arguments and returns when it takes records.
+	Start(ctx context.Context, args ...string) error
+	// Run runs the host to its end, for starts that are refused.
+	Run(ctx context.Context, args ...string) (Exit, error)
+	// Log hands over n records and returns when the host has them all.
+	Log(ctx context.Context, n int) error
+	// Rate hands over records in the background for a while.
+	Rate(ctx context.Context, perSecond int, during time.Duration) error
+	// RateOver returns when the rate has come to its end, with what went wrong.
+	RateOver(ctx context.Context) error
+	// Reload sends SIGHUP and returns when the host has started anew.
+	Reload(ctx context.Context) (time.Duration, error)
+	// Stop sends SIGTERM and returns when the host has ended. A host that does not end with the context is killed.
+	Stop(ctx context.Context) (Exit, error)
+	// Kill sends SIGKILL. What was on its way then is in doubt.
+	Kill() error
+	// Running tells whether it runs.
+	Running() bool
+	// Counts returns the counters of each output, by the name of the instance.
+	Counts(ctx context.Context) (map[string]Counts, error)
+	// Rhythm watches the output of SecondOutput for a while and returns the longest time between two of its flushes.
+	Rhythm(ctx context.Context, during time.Duration) (time.Duration, error)
+	// LogLines is what it has written, over all its runs.
+	LogLines() *Log
+	// Close ends what is left.
+	Close() error
+}
+
+// Counts are what a host says of an output.
+type Counts struct {
+	// Records that were reported as delivered.
+	Records int
+	// Retries that the output asked for.
+	Retries int
+	// Dropped records.
+	Dropped int
+}
+
+// HostOptions says what NewHost makes.
+type HostOptions struct {
+	// Program is the host, Plugin the library with the plugin.
+	Program, Plugin string
+	// Dir holds the configuration, the stored chunks and what else the host writes. It stays.
+	Dir string
+	// Tally numbers the records.
+	Tally *Tally
+	// Names gives the host its own view of names, if not nil.
+	Names *Names
+}
+
+// NewHost makes a host; Configure tells it what to run with. Kind is "chost" or "fluent-bit".
+func NewHost(kind string, opts HostOptions) (Host, error) {
+	if err := os.MkdirAll(opts.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of the host: %w", err)
+	}
+	if kind == "fluent-bit" {
+		return newFluentBit(opts)
+	}
+	return newCHost(opts), nil
+}
+
+// base is what both hosts share.
+type base struct {
+	opts    HostOptions
+	log     Log
+	process *process // the current run, or the last one
+}
+
+var errNotRunning = errors.New("the host is not running")
+
+// LogLines implements Host.
+func (b *base) LogLines() *Log { return &b.log }
+
+// Running implements Host.
+func (b *base) Running() bool { return b.process != nil && !b.process.ended() }
+
+func (b *base) conf() string    { return filepath.Join(b.opts.Dir, "host.conf") }
+func (b *base) storage() string { return filepath.Join(b.opts.Dir, "storage") }
+
+// launch runs the program.
+func (b *base) launch(args []string, stdin *os.File, stdout func(string)) error {
+	if b.Running() {
+		return errors.New("starting the host: it runs already")
+	}
+	args = append([]string{"-e", b.opts.Plugin, "-c", b.conf()}, args...)
+	cmd := exec.Command(b.opts.Program, args...)
+	if b.opts.Names != nil {
+		cmd = b.opts.Names.wrap(cmd)
+	}
+	cmd.Dir = b.opts.Dir
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	p, err := startProcess(cmd, stdout, b.log.add)
+	if err != nil {
+		return err
+	}
+	b.process = p
+	return nil
+}
+
+// run runs the program to its end.
+func (b *base) run(ctx context.Context, args []string, stdin *os.File, stdout func(string)) (Exit, error) {
+	if err := b.launch(args, stdin, stdout); err != nil {
+		return Exit{}, err
+	}
+	return b.process.wait(ctx)
+}
+
+// terminate sends SIGTERM and waits.
+func (b *base) terminate(ctx context.Context) (Exit, error) {
+	if !b.Running() {
+		return Exit{}, fmt.Errorf("stopping the host: %w; its last lines:\n%s", errNotRunning, b.log.Tail(logTail))
+	}
+	if err := b.process.signal(syscall.SIGTERM); err != nil {
+		return Exit{}, err
+	}
+	exit, err := b.process.wait(ctx)
+	if err != nil {
+		return exit, fmt.Errorf("stopping the host: %w", err)
+	}
+	if exit.Code != 0 {
+		return exit, fmt.Errorf("stopping the host: it ended with code %d; its last lines:\n%s", exit.Code, b.log.Tail(logTail))
+	}
+	return exit, nil
+}
+
+// diedEarly is the error for a host that ended when nobody asked it to.
+func (b *base) diedEarly(doing string) error {
+	return fmt.Errorf("%s: it has ended by itself: %w; its last lines:\n%s", doing, errors.Join(errNotRunning, b.process.err), b.log.Tail(logTail))
+}
