@@ -64,7 +64,7 @@ type Instance struct {
 // counts is what the closing line tells.
 type counts struct {
 	acked, rejected, doubtful atomic.Int64
-	ok, retried                            atomic.Int64
+	ok, retried               atomic.Int64
 }
 
 // job is one flush call on its way to a goroutine of ours and back.
