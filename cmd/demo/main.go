@@ -1,7 +1,9 @@
-// Command demo plays an outage: records are delivered, Kafka stops while logging goes on,
-// the supervisor backs off, Kafka starts again, and everything arrives, once. The broker is
-// the embedded one, the plugin is the real library, the host is Fluent Bit or the C program
-// that stands in for it.
+// Command demo shows an outage: a host with the plugin in it logs at a steady rate, Kafka is stopped and started again, and
+// in the end every record has arrived once.
+//
+// Kafka is the embedded broker of the tests, in this process. The host is Fluent Bit when FLUENT_BIT names one or PATH has
+// one, else the C host. One line a second says where things stand; the plugin's own lines are shown as they come. The exit
+// status is 0 only when nothing was lost and nothing doubled.
 package main
 
 import (
@@ -9,142 +11,88 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
-// outputs is the section that is shown. At level info the plugin tells of the first attempt of
-// each backoff step only; the timeline wants them all.
-const outputs = `
-[OUTPUT]
-    Name         kafka_reconnect
-    Match        *
-    Brokers      ${BROKERS}
-    Topics       app
-    Retry_Limit  no_limits
-    Workers      1
-    Log_Level    debug
-`
-
-// plan is the course of the demo.
-type plan struct {
-	plugin, host, kind string
-	perSecond          int
-	before, away       time.Duration // Kafka is there, Kafka is away
-	after              time.Duration // logging goes on
-	patience           time.Duration // for the rest to arrive
+// settings are the command line.
+type settings struct {
+	plugin, chost, hostKind string
+	rate                    int
+	before, down, after     time.Duration
 }
 
-func main() {
-	var p plan
-	flag.StringVar(&p.plugin, "plugin", "build/out_kafka_reconnect.so", "the plugin")
-	flag.StringVar(&p.host, "host", "build/chost", "the C host")
-	flag.StringVar(&p.kind, "host-kind", "auto", "chost, fluent-bit, or auto: Fluent Bit when FLUENT_BIT or PATH has one")
-	flag.IntVar(&p.perSecond, "rate", 20, "records a second")
-	flag.DurationVar(&p.before, "before", 5*time.Second, "how long Kafka is there at first")
-	flag.DurationVar(&p.away, "away", 12*time.Second, "how long Kafka is away")
-	flag.DurationVar(&p.after, "after", 5*time.Second, "how long logging goes on afterwards")
-	flag.DurationVar(&p.patience, "patience", 30*time.Second, "how long the rest may take to arrive")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := play(ctx, p); err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout *os.File, stderr io.Writer) int {
+	s, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
 	}
+	if err != nil {
+		return 2
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := show(ctx, s, stdout); err != nil {
+		_, _ = fmt.Fprintln(stderr, "demo:", err)
+		return 1
+	}
+	return 0
 }
 
-// play runs the plan; the error says what went wrong, a lost or doubled record included.
-func play(ctx context.Context, p plan) (err error) {
-	kind, program, err := p.program(ctx)
+func parse(args []string, stderr io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&s.plugin, "plugin", "build/out_kafka_reconnect.so", "the plugin, as make build leaves it")
+	flags.StringVar(&s.chost, "host", "build/chost", "the C host, as make build/chost leaves it")
+	flags.StringVar(&s.hostKind, "host-kind", "auto", "auto, chost or fluent-bit")
+	flags.IntVar(&s.rate, "rate", 20, "records a second")
+	flags.DurationVar(&s.before, "before", 5*time.Second, "time before Kafka is stopped")
+	flags.DurationVar(&s.down, "down", 12*time.Second, "time for which Kafka is away")
+	flags.DurationVar(&s.after, "after", 10*time.Second, "time for which logging goes on when Kafka is back")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case s.hostKind != "auto" && s.hostKind != "chost" && s.hostKind != "fluent-bit":
+		err = fmt.Errorf("-host-kind %q is unknown; allowed: auto, chost, fluent-bit", s.hostKind)
+	case s.rate < 1 || s.rate > 10_000:
+		err = fmt.Errorf("-rate %d is out of range; allowed: 1 to 10000", s.rate)
+	case s.before < time.Second || s.down < time.Second || s.after < time.Second:
+		err = errors.New("-before, -down and -after must be 1s at least")
+	}
 	if err != nil {
-		return err
+		_, _ = fmt.Fprintln(stderr, "demo:", err)
 	}
-	library, err := rig.Built(p.plugin, "build")
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "kafka_reconnect-demo-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	kafka, err := rig.NewEmbedded(rig.BrokerOptions{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, kafka.Close()) }()
-	tally := rig.NewTally()
-	host, err := rig.NewHost(kind, rig.HostOptions{Program: program, Plugin: library, Dir: dir, Tally: tally})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, host.Close()) }()
-	conf := rig.Conf{Outputs: outputs, Vars: map[string]string{"BROKERS": kafka.Addrs()[0]}}
-	if err := host.Configure(conf); err != nil {
-		return err
-	}
-	if err := host.Start(ctx); err != nil {
-		return err
-	}
-	s := newShow(host, kafka, tally)
-	s.say("%s runs the plugin, %d records a second are logged, chunks are kept on disk", kind, p.perSecond)
-	return outage(ctx, p, s)
+	return s, err
 }
 
-// program picks the host.
-func (p plan) program(ctx context.Context) (kind, program string, err error) {
-	if p.kind != "chost" {
-		fluentBit, _, err := rig.FindFluentBit(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		if fluentBit != "" {
-			return "fluent-bit", fluentBit, nil
-		}
-		if p.kind != "auto" {
-			return "", "", errors.New("there is no Fluent Bit: set FLUENT_BIT or put it into PATH")
+// find returns the host and the plugin, or an error that says how to get what is missing.
+func find(ctx context.Context, s settings) (kind, program, name, plugin string, err error) {
+	if plugin, err = rig.Built(s.plugin, "build"); err != nil {
+		return "", "", "", "", err
+	}
+	if s.hostKind != "chost" {
+		path, version, err := rig.FindFluentBit(ctx)
+		switch {
+		case err != nil:
+			return "", "", "", "", err
+		case path != "":
+			return "fluent-bit", path, "Fluent Bit " + version, plugin, nil
+		case s.hostKind == "fluent-bit":
+			return "", "", "", "", errors.New("looking for Fluent Bit: FLUENT_BIT is not set and PATH has none; set it, or use -host-kind chost")
 		}
 	}
-	program, err = rig.Built(p.host, "build/chost")
-	return "chost", program, err
-}
-
-// outage is the scenario itself.
-func outage(ctx context.Context, p plan, s *show) error {
-	if err := s.host.Rate(ctx, p.perSecond, p.before+p.away+p.after); err != nil {
-		return err
-	}
-	if err := s.watch(ctx, p.before, never); err != nil {
-		return err
-	}
-	s.say("Kafka stops")
-	if err := s.kafka.Stop(); err != nil {
-		return err
-	}
-	if err := s.watch(ctx, p.away, never); err != nil {
-		return err
-	}
-	s.say("Kafka starts")
-	if err := s.kafka.Start(ctx); err != nil {
-		return err
-	}
-	if err := s.watch(ctx, p.after, never); err != nil {
-		return err
-	}
-	if err := s.host.RateOver(ctx); err != nil {
-		return err
-	}
-	s.say("logging ends")
-	if err := s.watch(ctx, p.patience, s.allDelivered); err != nil {
-		return err
-	}
-	if _, err := s.host.Stop(ctx); err != nil {
-		return err
-	}
-	s.messages()
-	return s.verdict(ctx)
+	program, err = rig.Built(s.chost, "build/chost")
+	return "chost", program, "the C host, which stands in for Fluent Bit", plugin, err
 }

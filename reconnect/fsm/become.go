@@ -15,7 +15,7 @@ func (m *Machine) become(s State, e *Event) {
 // the old setting says nothing of the new one.
 func (m *Machine) setGate() {
 	m.epoch++
-	m.evidence = evidence{}
+	m.evidence = evidence{opened: m.now}
 }
 
 // act appends an action.
@@ -67,7 +67,7 @@ func (m *Machine) becomeUp(e *Event) {
 	default:
 		m.become(Up, e)
 	}
-	m.evidence = evidence{connected: connected}
+	m.evidence = evidence{connected: connected, opened: m.now}
 	m.outage.on = false
 	m.traffic.up, m.traffic.active = m.now, m.now
 }

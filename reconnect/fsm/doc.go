@@ -120,7 +120,7 @@
 //	    brokers_changed: one is up                                                    -> up
 //	    brokers_changed: one is up, one fails                                         -> up
 //	    brokers_changed: none is up, all have failed                                  -> all_down, next after 225ms
-//	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
+//	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 999ms
 //	    client_fatal                                                                  -> all_down, close_client, next after 225ms
 //	    deadline_reached                                                              -> all_down, shut_sockets, next after 225ms
 //	    drain_requested                                                               -> closed, close_client

@@ -39,6 +39,9 @@ type evidence struct {
 	// verdict falls even if a known address is still untried.
 	settling bool
 	settle   time.Duration
+	// opened is when the connection gate was set: a sweep is over a Settle after that, so
+	// that no attempt of it comes much later than its due time.
+	opened time.Duration
 	// hanging: no broker is up and an attempt is in flight. At hang it counts as failed.
 	hanging bool
 	hang    time.Duration

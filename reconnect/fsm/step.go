@@ -39,7 +39,7 @@ func (m *Machine) absorbBrokers(e *Event) {
 	v := &m.evidence
 	v.tried = v.tried || e.Failed > 0 || e.InFlight > 0
 	if e.Up > 0 {
-		*v = evidence{connected: true, tried: true}
+		*v = evidence{connected: true, tried: true, opened: v.opened}
 		return
 	}
 	if v.connected {
@@ -52,6 +52,9 @@ func (m *Machine) absorbBrokers(e *Event) {
 	settling := e.Failed > 0 && e.InFlight <= 0
 	if settling && !v.settling {
 		v.settle = after(m.now, m.cfg.Settle)
+		if m.state == Probing {
+			v.settle = max(m.now, after(v.opened, m.cfg.Settle))
+		}
 	}
 	v.settling = settling
 	hanging := e.InFlight > 0

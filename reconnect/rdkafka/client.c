@@ -155,6 +155,7 @@ static okr_client *client_new(const okr_socket_options *so, int gate)
 		return NULL;
 	c->sockets = *so;
 	c->gate = gate;
+	c->opened = okr_now_ms();
 	c->epoch = 1;   /* an address that was never asked for belongs to sweep 0 */
 	pthread_mutex_init(&c->mu, NULL);
 	pthread_mutex_init(&c->ring_mu, NULL);

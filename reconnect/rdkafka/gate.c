@@ -27,7 +27,9 @@ static __thread struct {
 	uint8_t ended;       /* a connection of this handle has ended before */
 } tls;
 
-enum { SHORT_LIFE_MS = 1000, ASKED_WINDOW_MS = 3000 };
+/* A permit of a sweep lapses after SWEEP_MS: whoever asks later waits for the next sweep, so
+ * that every attempt starts within a second of its due time. */
+enum { SHORT_LIFE_MS = 1000, ASKED_WINDOW_MS = 3000, SWEEP_MS = 950 };
 
 static void table_changed(okr_client *c)
 {
@@ -59,7 +61,7 @@ static okr_addr *find_addr(okr_client *c, const char *name)
 
 static int permits_left(const okr_client *c, const okr_addr *a)
 {
-	if (c->gate != OKR_GATE_SWEEP)
+	if (c->gate != OKR_GATE_SWEEP || okr_now_ms() - c->opened > SWEEP_MS)
 		return 0;
 	return a->sweep == c->epoch ? a->info.permits : a->ips;
 }
@@ -411,6 +413,7 @@ void okr_set_gate(okr_client *c, int gate)
 	pthread_mutex_lock(&c->mu);
 	c->gate = gate;
 	c->epoch++;
+	c->opened = okr_now_ms();
 	if (gate == OKR_GATE_OPEN)
 		for (okr_addr *a = c->addrs; a; a = a->next)
 			a->hold_until = 0;

@@ -35,6 +35,7 @@ struct okr_client {
 	pthread_mutex_t mu;                /* guards the gate, the addresses and the sockets */
 	int gate;
 	uint64_t epoch;                    /* counts okr_set_gate; names the sweep */
+	int64_t opened;                    /* ms; the last okr_set_gate */
 	okr_addr *addrs;
 	int addr_count;
 	int *fds;

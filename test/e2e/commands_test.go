@@ -27,7 +27,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"audit":       command((*scenario).audit),
 	"retries":     command((*scenario).retries),
 	"rhythm":      command((*scenario).rhythm),
-	"idle-closes": command((*scenario).idleCloses),
+	"connections": command((*scenario).connections),
 	"schedule":    command((*scenario).schedule),
 }
 

@@ -188,19 +188,30 @@ func (s *scenario) rhythm(w *words) error {
 	return err
 }
 
-// idleCloses waits until the embedded broker has closed so many connections because they were idle.
-func (s *scenario) idleCloses(w *words) error {
+// connections compares how many connections to the embedded broker are open, or were closed because they were idle.
+func (s *scenario) connections(w *words) error {
 	b, err := s.broker(w)
 	if err != nil {
 		return err
 	}
 	e, ok := b.(*rig.Embedded)
 	if !ok {
-		return errors.New("only the embedded broker counts idle closes")
+		return errors.New("only the embedded broker counts connections")
 	}
-	least := w.number(w.option("min", "1"))
-	if n := e.IdleCloses(); n < least {
-		return fmt.Errorf("counting idle closes: %d, want %d at least", n, least)
+	what := w.next("open or idle-closed")
+	least := w.number(w.option("min", "0"))
+	most := w.number(w.option("max", "-1"))
+	open, idleClosed := e.Connections()
+	n := open
+	switch what {
+	case "open":
+	case "idle-closed":
+		n = idleClosed
+	default:
+		return fmt.Errorf("%q is unknown; allowed: open, idle-closed", what)
+	}
+	if n < least || most >= 0 && n > most {
+		return fmt.Errorf("counting connections that are %s: %d, want from %d to %d", what, n, least, most)
 	}
 	return nil
 }

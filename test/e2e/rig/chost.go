@@ -232,13 +232,18 @@ func (h *chost) Stop(ctx context.Context) (Exit, error) {
 	if err != nil {
 		return exit, err
 	}
-	if h.numbered {
-		h.opts.Tally.accept(h.first, h.first+e.Logged-1) // the end of a rate was not told
-	}
+	h.accepted(e)
 	if e.Violations > 0 {
 		return exit, fmt.Errorf("stopping the host: the plugin broke its contract %d times; the last lines:\n%s", e.Violations, h.log.Tail(logTail))
 	}
 	return exit, nil
+}
+
+// accepted notes how many records the host has by its own account: a rate tells of them once a second only.
+func (h *chost) accepted(e chostEvent) {
+	if h.numbered {
+		h.opts.Tally.accept(h.first, h.first+e.Logged-1)
+	}
 }
 
 // inDoubt is how many records of a rate may be on disk untold when the host is killed.
@@ -263,6 +268,7 @@ func (h *chost) Counts(ctx context.Context) (map[string]Counts, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.accepted(e)
 	counts := map[string]Counts{}
 	for _, o := range e.Outputs {
 		counts[o.Instance] = Counts{Records: o.OK, Retries: o.Retries, Dropped: o.Dropped}

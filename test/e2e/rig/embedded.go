@@ -72,8 +72,11 @@ func (e *Embedded) Close() error {
 	return nil
 }
 
-// IdleCloses is how many connections the broker has closed because they were idle.
-func (e *Embedded) IdleCloses() int { return e.broker.Stats().IdleClosed }
+// Connections returns how many connections are open and how many were closed because they were idle.
+func (e *Embedded) Connections() (open, idleClosed int) {
+	stats := e.broker.Stats()
+	return stats.Open, stats.IdleClosed
+}
 
 // Delivered is how many records the topic holds, copies included; it is known while the broker is down too.
 func (e *Embedded) Delivered() int {
