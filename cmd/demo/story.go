@@ -161,7 +161,6 @@ func (st *stage) watch(ctx context.Context, during time.Duration, until func() b
 		}
 		switch {
 		case until != nil && until():
-			st.status(ctx)
 			return nil
 		case !time.Now().Before(end) && until != nil:
 			return fmt.Errorf("waiting for deliveries: %w; the host's last lines:\n%s", errNotYet, st.host.LogLines().Tail(15))

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -59,6 +60,8 @@ type Client struct {
 	topicMu    sync.Mutex
 	closeOnce  sync.Once
 	closeError error
+
+	gates atomic.Uint64 // counts SetGate
 
 	pendingMu sync.Mutex
 	pending   map[uint64]*reconnect.Delivery
@@ -146,7 +149,26 @@ func wholeSeconds(d time.Duration) int {
 func (c *Client) SetGate(g fsm.ConnGate) {
 	c.with(func() {
 		C.okr_set_gate(c.c, gateNumber(g))
-		if g != fsm.ConnShut {
+	})
+	n := c.gates.Add(1)
+	if g == fsm.ConnShut {
+		return
+	}
+	c.wakeBrokers(n)
+	for _, after := range rewakes {
+		time.AfterFunc(after, func() { c.wakeBrokers(n) })
+	}
+}
+
+// rewakes are the times after the gate was opened at which the broker threads are woken once
+// more: one that was refused just before is between its refusal and its sleep of a second when
+// the first call comes, and sleeps on.
+var rewakes = [...]time.Duration{50 * time.Millisecond, 250 * time.Millisecond}
+
+// wakeBrokers wakes the broker threads unless the gate was set again since.
+func (c *Client) wakeBrokers(gate uint64) {
+	c.with(func() {
+		if c.gates.Load() == gate {
 			C.okr_wake(c.c)
 		}
 	})

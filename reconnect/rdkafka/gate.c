@@ -29,7 +29,7 @@ static __thread struct {
 
 /* A permit of a sweep lapses after SWEEP_MS: whoever asks later waits for the next sweep, so
  * that every attempt starts within a second of its due time. */
-enum { SHORT_LIFE_MS = 1000, ASKED_WINDOW_MS = 3000, SWEEP_MS = 950 };
+enum { SHORT_LIFE_MS = 1000, ASKED_WINDOW_MS = 3000, SWEEP_MS = 1000 };
 
 static void table_changed(okr_client *c)
 {
