@@ -36,6 +36,7 @@ const char *rd_kafka_err2str(int err);
 
 struct rd_kafka_conf_s *rd_kafka_conf_new(void);
 void rd_kafka_conf_destroy(struct rd_kafka_conf_s *conf);
+struct rd_kafka_conf_s *rd_kafka_conf_dup(const struct rd_kafka_conf_s *conf);
 int rd_kafka_conf_set(struct rd_kafka_conf_s *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
 int rd_kafka_conf_get(const struct rd_kafka_conf_s *conf, const char *name, char *dest, size_t *dest_size);
 const char **rd_kafka_conf_dump(struct rd_kafka_conf_s *conf, size_t *cntp);

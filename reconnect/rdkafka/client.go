@@ -2,6 +2,7 @@ package rdkafka
 
 /*
 #include <stdlib.h>
+#include "api.h"
 #include "okr.h"
 */
 import "C"
@@ -21,9 +22,6 @@ import (
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 )
-
-// closeCheckTimeout bounds the close of a handle that was made to check a configuration.
-const closeCheckTimeout = time.Second
 
 // ErrClosed is what a client answers after Close.
 var ErrClosed = errors.New("rdkafka: client is closed")
@@ -84,6 +82,10 @@ func Open(o Options, gen int, sink func(reconnect.Notice)) (*Client, error) {
 func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*Client, error) {
 	conf, err := newConf(o.Properties)
 	if err != nil {
+		return nil, err
+	}
+	if err := try(conf); err != nil {
+		C.rd_kafka_conf_destroy(conf)
 		return nil, err
 	}
 	so := socketOptions(o)

@@ -3,6 +3,7 @@ package rdkafka
 /*
 #include <stdlib.h>
 #include "api.h"
+#include "okr.h"
 */
 import "C"
 
@@ -12,8 +13,6 @@ import (
 	"sort"
 	"strings"
 	"unsafe"
-
-	"out_kafka_reconnect/reconnect/fsm"
 )
 
 // Property is one setting of librdkafka.
@@ -50,11 +49,21 @@ func CheckProperty(name, value string) error {
 // CheckAll tells whether librdkafka makes a producer of the properties: nil, or its own
 // text. It opens no connection.
 func CheckAll(properties []Property) error {
-	c, err := open(Options{Properties: properties}, 0, nil, fsm.ConnShut)
+	conf, err := newConf(properties)
 	if err != nil {
 		return err
 	}
-	return c.Close(closeCheckTimeout)
+	defer C.rd_kafka_conf_destroy(conf)
+	return try(conf)
+}
+
+// try makes a handle of a configuration and drops it again.
+func try(conf *C.struct_rd_kafka_conf_s) error {
+	var text [errorTextLen]C.char
+	if C.okr_try(conf, &text[0], C.size_t(len(text))) != 0 {
+		return fmt.Errorf("rdkafka: opening a client: %s", C.GoString(&text[0]))
+	}
+	return nil
 }
 
 // Dump returns every property with its value as librdkafka holds it after the given ones

@@ -233,6 +233,29 @@ func TestConf(t *testing.T) {
 	}
 }
 
+// librdkafka 2.11.1 leaves a broken configuration behind when it fails late: it must not be
+// touched again, neither at the start nor when a running agent opens a client anew.
+func TestOpen_SurvivesWhatFailsLate(t *testing.T) {
+	for _, p := range []Property{
+		{"ssl.ca.location", "/nonexistent"},
+		{"ssl.certificate.location", "/nonexistent"},
+		{"ssl.key.location", "/nonexistent"},
+		{"ssl.key.pem", "junk"},
+		{"ssl.ca.pem", "junk"},
+		{"ssl.cipher.suites", "NOPE"},
+		{"ssl.providers", "nope"},
+		{"ssl.curves.list", "x"},
+	} {
+		props := []Property{{"bootstrap.servers", "127.0.0.1:1"}, {"security.protocol", "ssl"}, p}
+		if err := CheckAll(props); err == nil || err.Error() == "" {
+			t.Errorf("%s: checked without an error", p.Name)
+		}
+		if _, err := Open(Options{Properties: props}, 1, nil); err == nil {
+			t.Errorf("%s: opened without an error", p.Name)
+		}
+	}
+}
+
 func TestClassify_UnknownIsTransient(t *testing.T) {
 	if Classify(9999) != fsm.ClassTransient || Classify(10) != fsm.ClassRecord || Classify(0) != fsm.ClassNone {
 		t.Error("wrong class")

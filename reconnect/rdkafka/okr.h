@@ -77,6 +77,10 @@ typedef struct {
 /* okr_err_text is librdkafka's text for a code. */
 const char *okr_err_text(int code);
 
+/* okr_try tells whether a producer can be made of conf, without a connection: 0, or -1 and
+ * a text in err. conf stays the caller's. */
+int okr_try(const struct rd_kafka_conf_s *conf, char *err, size_t err_size);
+
 /* okr_open makes a producer of conf, which it takes over in any case, and starts its
  * poll thread; the gate stands as given. NULL and a text in err on failure. */
 okr_client *okr_open(struct rd_kafka_conf_s *conf, const okr_socket_options *so, int gate, char *err, size_t err_size);

@@ -1,0 +1,119 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLog_WaitSeesWhatIsThereAndWhatComes(t *testing.T) {
+	var l Log
+	l.add("first")
+	l.add("\x1b[1m[\x1b[0msecond\x1b[91m]\x1b[0m")
+	line, err := l.Wait(t.Context(), 0, regexp.MustCompile(`second`))
+	if err != nil || line.Text != "[second]" {
+		t.Errorf("got %q, %v", line.Text, err)
+	}
+	go l.add("third")
+	if _, err := l.Wait(t.Context(), 2, regexp.MustCompile(`third`)); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := l.Wait(ctx, 1, regexp.MustCompile(`first`)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a line from before the index was found: %v", err)
+	}
+	if got := l.Tail(2); got != "[second]\nthird" {
+		t.Errorf("tail is %q", got)
+	}
+}
+
+func TestLineWriter_CutsLines(t *testing.T) {
+	var got []string
+	w := &lineWriter{take: func(line string) { got = append(got, line) }}
+	for _, text := range []string{"a", "b\nc\r\n", "\n", "half"} {
+		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatalf("write of %q: %d, %v", text, n, err)
+		}
+	}
+	if want := []string{"ab", "c", ""}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTally_CountsOnceAndKnowsDoubt(t *testing.T) {
+	tally := NewTally()
+	first, last := tally.take(3)
+	if first != 1 || last != 3 {
+		t.Errorf("took %d to %d", first, last)
+	}
+	tally.accept(1, 2)
+	tally.accept(2, 2)
+	tally.doubt(2, 3)
+	tally.accept(10, 11) // the host numbers by itself
+	if n := tally.Accepted(); n != 4 {
+		t.Errorf("accepted %d, want 4", n)
+	}
+	if got, want := slices.Sorted(tally.expected()), []int64{1, 2, 10, 11}; !slices.Equal(got, want) {
+		t.Errorf("expected are %d, want %d", got, want)
+	}
+	if first, _ := tally.take(1); first != 12 {
+		t.Errorf("the next number is %d, want 12", first)
+	}
+}
+
+func TestConf_Render(t *testing.T) {
+	c := Conf{
+		Service: "# mine\nGrace   9\nlog_file ${DIR}/x y\n",
+		Outputs: "[OUTPUT]\n    Brokers ${BROKERS}\n    Secret ${TOKEN}\n",
+		Vars:    map[string]string{"DIR": "/d", "BROKERS": "b:1"},
+	}
+	got, err := c.render("/store", map[string]string{"http_server": "on"}, "[INPUT]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"    grace 9\n", "    log_file /d/x y\n", "    http_server on\n", "    storage.path /store\n",
+		"\n[INPUT]\n", "    Brokers b:1\n", "    Secret ${TOKEN}\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "grace 5") {
+		t.Error("the scenario's grace did not win")
+	}
+	if _, err := (Conf{Service: "alone"}).render("", nil, ""); err == nil {
+		t.Error("a key without a value is no error")
+	}
+}
+
+func TestBuilt_SaysHowToBuild(t *testing.T) {
+	_, err := Built(t.TempDir()+"/nothing.so", "build")
+	if err == nil || !strings.Contains(err.Error(), "run: make build") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Built(t.TempDir(), "build"); err == nil {
+		t.Error("a folder is no error")
+	}
+}
+
+func TestFindFluentBit_NamedAndUnusableIsAnError(t *testing.T) {
+	t.Setenv("FLUENT_BIT", "/bin/true")
+	if path, _, err := FindFluentBit(t.Context()); err == nil {
+		t.Errorf("found %s", path)
+	}
+	t.Setenv("FLUENT_BIT", "/nonexistent")
+	if path, _, err := FindFluentBit(t.Context()); err == nil {
+		t.Errorf("found %s", path)
+	}
+	t.Setenv("FLUENT_BIT", "")
+	t.Setenv("PATH", "")
+	if path, _, err := FindFluentBit(t.Context()); path != "" || err != nil {
+		t.Errorf("without any: %q, %v", path, err)
+	}
+}
