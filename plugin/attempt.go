@@ -42,10 +42,15 @@ func (a *attempt) serve(j *job) {
 
 // patience is how long this call may wait for acknowledgements.
 func (a *attempt) patience() time.Duration {
-	if a.job.worker && !a.in.slow.Load() {
+	short := min(a.in.cfg.DeliveryWaitEngine, a.in.cfg.DeliveryWait)
+	switch slow := a.in.slow.Load(); {
+	case a.job.worker && !slow:
 		return a.in.cfg.DeliveryWait
+	case a.job.worker || !slow:
+		return short
+	default:
+		return 0
 	}
-	return min(a.in.cfg.DeliveryWaitEngine, a.in.cfg.DeliveryWait)
 }
 
 func (a *attempt) run() outcome {
@@ -123,8 +128,10 @@ func (a *attempt) deliver(r *delivery.Receipt) outcome {
 	for {
 		// Taken before anything is handed over: a refusal from then on is not missed.
 		refusal := a.in.sup.Refused()
-		if r.Running() == nil && !a.produce(r) {
-			return refused
+		if r.Running() == nil {
+			if o := a.produce(r); o != delivered {
+				return o
+			}
 		}
 		if o := a.wait(r.Running(), refusal); o != delivered {
 			return o
@@ -138,34 +145,67 @@ func (a *attempt) deliver(r *delivery.Receipt) outcome {
 				"tag", a.job.tag, "class", again[0].Class, "code", again[0].Code, "err", again[0].Text)
 			return failed
 		}
-		// What is left is to be produced singly, as long as the time lasts.
+		// What is left is to be produced apart, as long as the time lasts.
 	}
 }
 
-// produce hands the open messages over; false when the supervisor refuses.
-func (a *attempt) produce(r *delivery.Receipt) bool {
+// produce hands the open messages over: delivered when that is done, else why not.
+func (a *attempt) produce(r *delivery.Receipt) outcome {
 	if !a.in.sup.Admit() {
-		return false
+		return refused
 	}
 	a.encode()
+	release := func() {}
+	if r.Apart() {
+		if !a.clear() {
+			return waiting
+		}
+		release = a.in.lane.Unlock
+	} else {
+		if !a.in.lane.TryRLock() {
+			return waiting // rare: another chunk has the client for itself
+		}
+		defer a.in.lane.RUnlock()
+	}
 	b := subset(a.batch, r.Open())
 	d, err := a.in.sup.Produce(b)
 	if err != nil {
+		release()
+		return refused
+	}
+	a.in.follow(d, batchBytes(b), release)
+	r.Produced(d)
+	return delivered
+}
+
+// clear takes the lane and waits until nothing is in the client's hands; false, without the
+// lane, when the time does not last for that.
+func (a *attempt) clear() bool {
+	if !a.in.lane.TryLock() {
 		return false
 	}
-	a.in.follow(d, batchBytes(b))
-	r.Produced(d)
+	for a.in.queued.Load() > 0 {
+		if left := time.Until(a.expires); left > 0 {
+			a.timer.Reset(min(left, time.Millisecond))
+			<-a.timer.C
+			continue
+		}
+		a.in.lane.Unlock()
+		return false
+	}
 	return true
 }
 
-// follow keeps the account of what is in the client's hands.
-func (in *Instance) follow(d *reconnect.Delivery, bytes int64) {
+// follow keeps the account of what is in the client's hands; release is called when this
+// delivery has settled.
+func (in *Instance) follow(d *reconnect.Delivery, bytes int64, release func()) {
 	in.queued.Add(bytes)
 	d.Then(func() {
 		in.queued.Add(-bytes)
 		if d.Acked() > 0 {
 			in.slow.Store(false)
 		}
+		release()
 	})
 }
 
@@ -178,9 +218,7 @@ func (a *attempt) wait(d *reconnect.Delivery, refusal <-chan struct{}) outcome {
 	case <-refusal:
 	case <-a.in.closing:
 	case <-a.timer.C:
-		if a.job.worker {
-			a.in.slow.Store(true)
-		}
+		a.in.slow.Store(true)
 		return a.settledOr(d, waiting)
 	}
 	return a.settledOr(d, refused)

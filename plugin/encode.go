@@ -153,14 +153,26 @@ func (f *faults) noteRefusal(route *format.Route) {
 	f.refusedTopics++
 }
 
-// subset is the batch of some messages of b only, by index; it shares b's data.
+// subset is the batch of some messages of b only, by index, with their bytes only: the client
+// copies the data of a batch as a whole.
 func subset(b *reconnect.Batch, indexes []int) *reconnect.Batch {
 	if len(indexes) == len(b.Messages) {
 		return b
 	}
-	out := &reconnect.Batch{Topics: b.Topics, Data: b.Data, Messages: make([]reconnect.Message, len(indexes))}
+	out := &reconnect.Batch{Topics: b.Topics, Messages: make([]reconnect.Message, len(indexes))}
 	for i, x := range indexes {
-		out.Messages[i] = b.Messages[x]
+		m := b.Messages[x]
+		value := b.Data[m.ValOff : m.ValOff+m.ValLen]
+		m.ValOff = int32(len(out.Data))
+		out.Data = append(out.Data, value...)
+		if m.KeyLen > 0 {
+			key := b.Data[m.KeyOff : m.KeyOff+m.KeyLen]
+			m.KeyOff = int32(len(out.Data))
+			out.Data = append(out.Data, key...)
+		} else {
+			m.KeyOff = 0 // an empty key needs no bytes, a null key has none
+		}
+		out.Messages[i] = m
 	}
 	return out
 }

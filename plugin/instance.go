@@ -50,10 +50,13 @@ type Instance struct {
 	closed  bool           // closing is closed
 	workers sync.WaitGroup // the goroutines that serve jobs
 
-	// slow is set when a worker's wait timed out and cleared by the next acknowledgement:
-	// until then nobody waits long, because at a stop Fluent Bit works a worker's whole
-	// queue off before it calls us again.
+	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
+	// a worker waits no longer than the engine would, because at a stop Fluent Bit works a
+	// worker's whole queue off before it calls us again; and the engine does not wait at all.
 	slow atomic.Bool
+	// lane is held for reading while a batch is handed over, and for writing as long as one
+	// that must be alone in the client's hands is there.
+	lane sync.RWMutex
 	// queued counts the bytes in the client's hands.
 	queued atomic.Int64
 	counts counts
@@ -64,7 +67,7 @@ type Instance struct {
 // counts is what the closing line tells.
 type counts struct {
 	acked, rejected, doubtful atomic.Int64
-	ok, retried               atomic.Int64
+	ok, retried, undecodable  atomic.Int64
 }
 
 // job is one flush call on its way to a goroutine of ours and back.
@@ -123,10 +126,13 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 	r := j.result
 	j.chunk, j.tag = nil, ""
 	in.jobPool.Put(j)
-	if r == OK {
+	switch r {
+	case OK:
 		in.counts.ok.Add(1)
-	} else {
+	case Retry:
 		in.counts.retried.Add(1)
+	case Error:
+		in.counts.undecodable.Add(1)
 	}
 	in.relay.Drain()
 	return r
@@ -193,7 +199,7 @@ func (in *Instance) Close(byReload bool) {
 		in.log.Warn("closing took too long, the rest goes on by itself", "err", err)
 	}
 	in.log.Info("stopped",
-		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(),
+		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
 		"records_acknowledged", in.counts.acked.Load(), "records_rejected", in.counts.rejected.Load(),
 		"possible_duplicates", in.counts.doubtful.Load(), "receipts_left", in.ledger.Len())
 	in.relay.Close()

@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -388,5 +389,75 @@ func TestResultOf(t *testing.T) {
 		if got := resultOf(o); got != want {
 			t.Errorf("%d: %v, want %v", o, got, want)
 		}
+	}
+}
+
+// A broker judges batches, and a batch holds records of several chunks: good records must
+// not go down with a bad one, whoever shares their batch.
+func TestInstance_RefusedBatchesLoseOnlyTheBadRecord(t *testing.T) {
+	for _, worker := range []bool{true, false} {
+		inBubble(t, nil, func(b *bench) {
+			b.net.AckDelay = 20 * time.Millisecond
+			b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+				// Whatever is on its way with others is refused, and one record always.
+				if b.inFlight() > 1 || strings.Contains(m.Value, `"7"`) {
+					return &reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Text: "Broker: Message size too large"}
+				}
+				return nil
+			}
+			var wg sync.WaitGroup
+			for i := range 8 {
+				wg.Go(func() {
+					chunk := records(10*i, 10)
+					for b.Flush(chunk, "tag", worker) != OK {
+						time.Sleep(time.Second)
+					}
+				})
+			}
+			wg.Wait()
+			b.wantStored(79)
+			if n := b.counts.rejected.Load(); n != 1 {
+				t.Errorf("%d records rejected", n)
+			}
+		})
+	}
+}
+
+// inFlight is how many messages are in the client's hands.
+func (b *bench) inFlight() int { return int(b.queued.Load() / (messageOverhead + 20)) }
+
+// While acknowledgements are overdue the engine's thread does not wait for each chunk anew.
+func TestInstance_EngineWaitsOnceForABrokerThatHangs(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.net.Set(reconnecttest.Mute)
+		start := time.Now()
+		for i := range 100 {
+			b.flush(records(10*i, 1), false, Retry)
+		}
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("a hundred flushes kept the engine for %v", took)
+		}
+	})
+}
+
+func TestSubset_HoldsOnlyItsMessages(t *testing.T) {
+	b := &reconnect.Batch{
+		Topics: []string{"x", "y"}, Data: []byte("aaKEYbbbcc"),
+		Messages: []reconnect.Message{
+			{ValOff: 0, ValLen: 2, KeyLen: reconnect.NoKey},
+			{Topic: 1, KeyOff: 2, KeyLen: 3, ValOff: 5, ValLen: 3, Partition: reconnect.PartitionAny},
+			{KeyOff: 9, KeyLen: 0, ValOff: 8, ValLen: 2},
+		},
+	}
+	got := subset(b, []int{1, 2})
+	want := []reconnect.Message{
+		{Topic: 1, KeyOff: 3, KeyLen: 3, ValOff: 0, ValLen: 3, Partition: reconnect.PartitionAny},
+		{KeyLen: 0, ValOff: 6, ValLen: 2},
+	}
+	if string(got.Data) != "bbbKEYcc" || !slices.Equal(got.Messages, want) {
+		t.Errorf("%q %+v", got.Data, got.Messages)
+	}
+	if subset(b, []int{0, 1, 2}) != b {
+		t.Error("the whole is the batch itself")
 	}
 }

@@ -29,7 +29,7 @@ func TestReceipt_ProducesOnlyWhatIsOpen(t *testing.T) {
 	}
 	d.Settle(2, []reconnect.Failure{
 		{Index: 1, Class: fsm.ClassTransient},
-		{Index: 3, Class: fsm.ClassRecord, Code: 87},
+		{Index: 3, Class: fsm.ClassRecord, Code: 87, Refused: true},
 		{Index: 4, Class: fsm.ClassTopic, Status: reconnect.PossiblyPersisted},
 	})
 	if again := r.Collect(); len(again) != 2 {
@@ -54,29 +54,54 @@ func TestReceipt_ProducesOnlyWhatIsOpen(t *testing.T) {
 	}
 }
 
-// A broker says "too large" of a whole batch. Only a message that is alone is meant itself.
-func TestReceipt_TooLargeBatchIsTakenApart(t *testing.T) {
-	r := settle(NewReceipt(3), 0,
-		reconnect.Failure{Index: 0, Class: fsm.ClassRecord, Code: tooLarge},
-		reconnect.Failure{Index: 1, Class: fsm.ClassRecord, Code: tooLarge},
-		reconnect.Failure{Index: 2, Class: fsm.ClassRecord, Code: tooLarge, Refused: true})
-	r.Collect()
+func refusal(indexes ...int) []reconnect.Failure {
+	var fs []reconnect.Failure
+	for _, i := range indexes {
+		fs = append(fs, reconnect.Failure{Index: i, Class: fsm.ClassRecord, Code: 10})
+	}
+	return fs
+}
+
+// A broker judges batches, in which messages of other chunks may be too. Only a message that
+// was sent with nothing else around is meant itself.
+func TestReceipt_RefusedBatchIsTakenApart(t *testing.T) {
+	r := NewReceipt(4)
+	fs := refusal(0, 1, 3)
+	fs = append(fs, reconnect.Failure{Index: 2, Class: fsm.ClassRecord, Code: 10, Refused: true})
+	settle(r, 0, fs...).Collect()
 	if len(r.Rejected) != 1 || r.Rejected[0].Index != 2 {
 		t.Fatalf("what the client refuses is refused: %+v", r.Rejected)
 	}
-	for want := range 2 {
-		if got := r.Open(); !r.Alone() || !reflect.DeepEqual(got, []int{want}) {
-			t.Fatalf("open %v, want %d alone", got, want)
+	for _, step := range []struct {
+		open   []int
+		refuse []int // indexes in open
+	}{
+		{[]int{0, 1, 3}, []int{0, 1, 2}},
+		{[]int{0}, nil},
+		{[]int{1, 3}, []int{0, 1}},
+		{[]int{1}, []int{0}},
+		{[]int{3}, nil},
+	} {
+		if got := r.Open(); !r.Apart() || !reflect.DeepEqual(got, step.open) {
+			t.Fatalf("open %v (apart %v), want %v", got, r.Apart(), step.open)
 		}
-		if want == 0 {
-			settle(r, 1)
-		} else {
-			settle(r, 0, reconnect.Failure{Index: 0, Class: fsm.ClassRecord, Code: tooLarge})
-		}
-		r.Collect()
+		settle(r, len(step.open)-len(step.refuse), refusal(step.refuse...)...).Collect()
 	}
-	if !r.Complete() || r.Acked() != 1 || len(r.Rejected) != 2 {
+	if !r.Complete() || r.Acked() != 2 || len(r.Rejected) != 2 || r.Rejected[1].Index != 1 {
 		t.Fatalf("complete %v, acked %d, rejected %+v", r.Complete(), r.Acked(), r.Rejected)
+	}
+}
+
+// A chunk of one message shares its batch with other chunks all the same.
+func TestReceipt_SingleMessageIsNotRejectedAtOnce(t *testing.T) {
+	r := settle(NewReceipt(1), 0, refusal(0)...)
+	r.Collect()
+	if len(r.Rejected) != 0 || !r.Apart() {
+		t.Fatalf("rejected %+v, apart %v", r.Rejected, r.Apart())
+	}
+	settle(r, 0, refusal(0)...).Collect()
+	if len(r.Rejected) != 1 || !r.Complete() {
+		t.Fatalf("rejected %+v, complete %v", r.Rejected, r.Complete())
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 type Receipt struct {
 	// open lists the messages that must be produced, ascending.
 	open []int
-	// alone lists messages to be produced one at a time: the broker refused the batch they
-	// were in as too large, which says nothing about any single one of them.
-	alone []int
+	// suspects are groups of messages that a broker refused for good. It judges batches, and a
+	// batch holds messages of several chunks, so only a message that was sent with nothing else
+	// around is meant itself. Each group is sent apart, and halved when it is refused again.
+	suspects [][]int
 	// current is what the client has in hands, sent the messages that it covers.
 	current *reconnect.Delivery
 	sent    []int
+	apart   bool // nothing else was in the client's hands
 	// Rejected lists the messages that no attempt can deliver, in the order of their end.
 	Rejected []reconnect.Failure
 	acked    int
@@ -35,27 +37,28 @@ func NewReceipt(n int) *Receipt {
 // Open lists the messages to be produced next, ascending; empty while a delivery is
 // running or when none is left.
 func (r *Receipt) Open() []int {
-	if r.current != nil {
+	switch {
+	case r.current != nil:
+		return nil
+	case len(r.open) > 0:
+		return r.open
+	case len(r.suspects) > 0:
+		return r.suspects[0]
+	default:
 		return nil
 	}
-	if len(r.open) > 0 {
-		return r.open
-	}
-	if len(r.alone) > 0 {
-		return r.alone[:1]
-	}
-	return nil
 }
 
-// Alone tells whether the messages of Open are to be produced singly.
-func (r *Receipt) Alone() bool { return len(r.open) == 0 && len(r.alone) > 0 }
+// Apart tells whether the messages of Open are to be produced while nothing else is in the
+// client's hands.
+func (r *Receipt) Apart() bool { return len(r.open) == 0 && len(r.suspects) > 0 }
 
 // Produced notes that the messages of Open are in the client's hands.
 func (r *Receipt) Produced(d *reconnect.Delivery) {
-	r.sent = r.Open()
+	r.sent, r.apart = r.Open(), r.Apart()
 	r.current = d
-	if r.Alone() {
-		r.alone = r.alone[1:]
+	if r.apart {
+		r.suspects = r.suspects[1:]
 	} else {
 		r.open = nil
 	}
@@ -79,7 +82,7 @@ func (r *Receipt) Waiting() bool {
 
 // Complete tells whether every message has come to its end.
 func (r *Receipt) Complete() bool {
-	return r.current == nil && len(r.open) == 0 && len(r.alone) == 0
+	return r.current == nil && len(r.open) == 0 && len(r.suspects) == 0
 }
 
 // Acked is the number of messages that the brokers have acknowledged so far.
@@ -89,29 +92,25 @@ func (r *Receipt) Acked() int { return r.acked }
 // have written them: possible duplicates.
 func (r *Receipt) Doubtful() int { return r.doubtful }
 
-// tooLarge is Kafka's code for a message, or a batch, that is larger than a limit.
-const tooLarge = 10
-
-// Collect takes the result of a delivery that is done: what failed for good is rejected,
-// what failed otherwise becomes open again. It returns the failures that became open.
+// Collect takes the result of a delivery that is done: what can never be written is
+// rejected, what a broker refused along with others is suspected, what failed otherwise
+// becomes open again. It returns the failures that became open.
 func (r *Receipt) Collect() []reconnect.Failure {
 	d := r.current
 	if d == nil || r.Waiting() {
 		return nil
 	}
-	wasAlone := len(r.sent) == 1
 	r.current = nil
 	r.acked += d.Acked()
 	var again []reconnect.Failure
+	var suspects []int
 	for _, f := range d.Failures() {
 		f.Index = r.sent[f.Index]
 		switch {
-		case f.Code == tooLarge && f.Refused:
+		case f.Class == fsm.ClassRecord && (f.Refused || r.apart && len(r.sent) == 1):
 			r.Rejected = append(r.Rejected, f)
-		case f.Code == tooLarge && !wasAlone:
-			r.alone = append(r.alone, f.Index)
 		case f.Class == fsm.ClassRecord:
-			r.Rejected = append(r.Rejected, f)
+			suspects = append(suspects, f.Index)
 		default:
 			if f.Status == reconnect.PossiblyPersisted {
 				r.doubtful++
@@ -120,5 +119,18 @@ func (r *Receipt) Collect() []reconnect.Failure {
 			again = append(again, f)
 		}
 	}
+	r.suspect(suspects)
 	return again
+}
+
+// suspect takes a refused group apart. What was refused as part of a batch with strangers is
+// sent as it is first; what was refused by itself is halved.
+func (r *Receipt) suspect(group []int) {
+	switch half := len(group) / 2; {
+	case len(group) == 0:
+	case r.apart && half > 0:
+		r.suspects = append(r.suspects, group[:half], group[half:])
+	default:
+		r.suspects = append(r.suspects, group)
+	}
 }
