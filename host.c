@@ -2,6 +2,35 @@
 
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
+
+#include "_cgo_export.h"
+
+/* The process that opened the library. In daemon mode Fluent Bit forks after that, and in the
+ * child Go's runtime has lost its threads: a call into Go may hang. So the two functions that
+ * Fluent Bit calls there are C, and go no further. */
+static pid_t loaded_by;
+
+__attribute__((constructor)) static void note_process(void)
+{
+	loaded_by = getpid();
+}
+
+__attribute__((visibility("default"))) int FLBPluginInit(void *plugin)
+{
+	if (getpid() == loaded_by)
+		return okr_init(plugin);
+	((okr_host_plugin *)plugin)->api->log_print(OKR_LOG_ERROR, "", 0, "%s",
+		"[output:kafka_reconnect] daemon mode is not possible with a Go plugin: Fluent Bit forks after loading it; "
+		"run it in the foreground under a service manager instead");
+	return 0;
+}
+
+__attribute__((visibility("default"))) void FLBPluginUnregister(void *def)
+{
+	if (getpid() == loaded_by)
+		okr_unregister(def);
+}
 
 void okr_host_set_context(void *plugin, uintptr_t context)
 {

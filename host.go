@@ -6,7 +6,6 @@ package main
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -67,8 +66,6 @@ type librdkafka struct{}
 func (librdkafka) CheckProperty(name, value string) error { return rdkafka.CheckProperty(name, value) }
 func (librdkafka) Features() string                       { return rdkafka.Features() }
 
-var errForked = errors.New("the library was opened by another process")
-
 // open makes an instance of the section that Fluent Bit is initialising. It logs why when
 // it can't: the host's own line says only that.
 func open(p unsafe.Pointer) (*plugin.Instance, error) {
@@ -79,10 +76,6 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	number := instances.Number()
 	log := relay.Logger(fmt.Sprintf("output:%s:%s.%d", pluginName, pluginName, number))
 	defer relay.Drain()
-	if os.Getpid() != loadedBy {
-		log.Error("daemon mode is not possible with a Go plugin: Fluent Bit forks after loading it; run it in the foreground under a service manager instead")
-		return nil, errForked
-	}
 	lastLog.Store(log)
 	cfg, err := config.Decode(config.GetterFunc(func(name string) string {
 		return output.FLBPluginConfigKey(p, name)

@@ -8,7 +8,6 @@ package main
 import "C"
 
 import (
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -30,9 +29,6 @@ var (
 )
 
 var (
-	// loadedBy is the process that opened the library. After a fork (daemon mode) no
-	// goroutine runs, so an instance must not start there.
-	loadedBy = os.Getpid()
 	// instances are those that Fluent Bit has made and not ended yet.
 	instances plugin.Registry
 	// reloading tells that the exit to come belongs to a hot reload.
@@ -60,10 +56,10 @@ func FLBPluginRegister(def unsafe.Pointer) (r C.int) {
 	return C.int(output.FLBPluginRegister(def, pluginName, pluginDescription))
 }
 
-// FLBPluginInit makes the instance of one [OUTPUT] section.
+// okr_init makes the instance of one [OUTPUT] section; FLBPluginInit in host.c calls it.
 //
-//export FLBPluginInit
-func FLBPluginInit(p unsafe.Pointer) (r C.int) {
+//export okr_init
+func okr_init(p unsafe.Pointer) (r C.int) { //nolint:revive // a C name
 	defer recovered(&r, plugin.Error)
 	in, err := open(p)
 	if err != nil {
@@ -138,10 +134,10 @@ func FLBPluginExit() (r C.int) {
 	return C.int(plugin.OK)
 }
 
-// FLBPluginUnregister releases what FLBPluginRegister made.
+// okr_unregister releases what FLBPluginRegister made; FLBPluginUnregister in host.c calls it.
 //
-//export FLBPluginUnregister
-func FLBPluginUnregister(def unsafe.Pointer) {
+//export okr_unregister
+func okr_unregister(def unsafe.Pointer) { //nolint:revive // a C name
 	defer recovered(new(C.int), plugin.OK)
 	output.FLBPluginUnregister(def)
 }

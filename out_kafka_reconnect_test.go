@@ -34,13 +34,13 @@ func TestExports_WithoutAnInstance(t *testing.T) {
 // A panic must not leave an export: it would end Fluent Bit. A null plugin structure makes
 // one in Init, a null instance in Flush.
 func TestExports_RecoverFromPanics(t *testing.T) {
-	if r := FLBPluginInit(nil); r != 0 {
+	if r := okr_init(nil); r != 0 {
 		t.Errorf("init of nothing: %d, want error", r)
 	}
 	if r := FLBPluginRegister(nil); r != 0 {
 		t.Errorf("register of nothing: %d, want error", r)
 	}
-	FLBPluginUnregister(nil)
+	okr_unregister(nil)
 	context := instances.Add((*plugin.Instance)(nil))
 	defer instances.Remove(context)
 	if r := FLBPluginFlush(nil, 0, nil); r != 2 {

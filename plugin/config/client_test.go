@@ -14,6 +14,7 @@ func TestProperties_Defaults(t *testing.T) {
 		{Name: "message.timeout.ms", Value: "0"},
 		{Name: "socket.timeout.ms", Value: "10000"},
 		{Name: "socket.connection.setup.timeout.ms", Value: "5000"},
+		{Name: "topic.metadata.propagation.max.ms", Value: "10000"},
 		{Name: "socket.keepalive.enable", Value: "true"},
 		{Name: "reconnect.backoff.ms", Value: "100"},
 		{Name: "reconnect.backoff.max.ms", Value: "250"},

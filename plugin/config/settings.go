@@ -53,6 +53,12 @@ var Settings = []Setting{
 		value: func(c *Config) string { return milliseconds(c.ProbeTimeout) },
 	},
 	{
+		Name: "topic.metadata.propagation.max.ms", Value: "two thirds of `stall_timeout`",
+		Why: "an unknown topic is reported as such before the wait for it looks like a stalled connection." +
+			" (A topic that is made later is found all the same: its records are tried again.)",
+		value: func(c *Config) string { return milliseconds(c.StallTimeout * 2 / 3) },
+	},
+	{
 		Name: "socket.keepalive.enable", Value: "true",
 		Why:   "the kernel finds dead connections even where no heartbeat runs.",
 		value: constant("true"),
