@@ -59,7 +59,7 @@ func FLBPluginRegister(def unsafe.Pointer) (r C.int) {
 // okr_init makes the instance of one [OUTPUT] section; FLBPluginInit in host.c calls it.
 //
 //export okr_init
-func okr_init(p unsafe.Pointer) (r C.int) { //nolint:revive // a C name
+func okr_init(p unsafe.Pointer) (r C.int) {
 	defer recovered(&r, plugin.Error)
 	in, err := open(p)
 	if err != nil {
@@ -137,7 +137,7 @@ func FLBPluginExit() (r C.int) {
 // okr_unregister releases what FLBPluginRegister made; FLBPluginUnregister in host.c calls it.
 //
 //export okr_unregister
-func okr_unregister(def unsafe.Pointer) { //nolint:revive // a C name
+func okr_unregister(def unsafe.Pointer) {
 	defer recovered(new(C.int), plugin.OK)
 	output.FLBPluginUnregister(def)
 }

@@ -1,10 +1,12 @@
 package plugin
 
 import (
+	"slices"
 	"time"
 
 	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
 )
 
 // attempt carries out one flush call after the other on a goroutine of its own.
@@ -162,8 +164,8 @@ func (a *attempt) produce(r *delivery.Receipt) outcome {
 		}
 		release = a.in.lane.Unlock
 	} else {
-		if !a.in.lane.TryRLock() {
-			return waiting // rare: another chunk has the client for itself
+		if !a.poll(a.in.lane.TryRLock) {
+			return waiting // another chunk has the client for itself
 		}
 		defer a.in.lane.RUnlock()
 	}
@@ -181,17 +183,26 @@ func (a *attempt) produce(r *delivery.Receipt) outcome {
 // clear takes the lane and waits until nothing is in the client's hands; false, without the
 // lane, when the time does not last for that.
 func (a *attempt) clear() bool {
-	if !a.in.lane.TryLock() {
+	if !a.poll(a.in.lane.TryLock) {
 		return false
 	}
-	for a.in.queued.Load() > 0 {
-		if left := time.Until(a.expires); left > 0 {
-			a.timer.Reset(min(left, time.Millisecond))
-			<-a.timer.C
-			continue
-		}
+	if !a.poll(func() bool { return a.in.queued.Load() == 0 }) {
 		a.in.lane.Unlock()
 		return false
+	}
+	return true
+}
+
+// poll tries every millisecond until it succeeds or the time of the call is over. It waits for
+// the lane only, which is free unless a broker has refused a batch for good.
+func (a *attempt) poll(ok func() bool) bool {
+	for !ok() {
+		left := time.Until(a.expires)
+		if left <= 0 || !a.in.sup.Admit() {
+			return false
+		}
+		a.timer.Reset(min(left, time.Millisecond))
+		<-a.timer.C
 	}
 	return true
 }
@@ -202,10 +213,17 @@ func (in *Instance) follow(d *reconnect.Delivery, bytes int64, release func()) {
 	in.queued.Add(bytes)
 	d.Then(func() {
 		in.queued.Add(-bytes)
-		if d.Acked() > 0 {
+		if answered(d) {
 			in.slow.Store(false)
 		}
 		release()
+	})
+}
+
+// answered tells whether a broker has judged any of the records: it is there and keeps up.
+func answered(d *reconnect.Delivery) bool {
+	return d.Acked() > 0 || slices.ContainsFunc(d.Failures(), func(f reconnect.Failure) bool {
+		return f.Class == fsm.ClassRecord && !f.Refused
 	})
 }
 

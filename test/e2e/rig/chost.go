@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +27,7 @@ type chost struct {
 // A chostEvent is one line of its standard output; see the table in the README of chost.
 type chostEvent struct {
 	Event       string `json:"ev"`
+	PID         int    `json:"pid"`
 	Kind        string `json:"kind"`
 	Phase       string `json:"phase"`
 	What        string `json:"what"`
@@ -150,9 +152,28 @@ func (h *chost) Start(ctx context.Context, args ...string) error {
 	return err
 }
 
-// Run implements Host. Without commands the host ends when it has started.
+// Run implements Host. Without commands the host ends when it has started. A daemon that it leaves behind must have ended
+// too; one that has not is killed.
 func (h *chost) Run(ctx context.Context, args ...string) (Exit, error) {
-	return h.run(ctx, args, nil, h.take)
+	from := h.events.size()
+	exit, err := h.run(ctx, args, nil, h.take)
+	if err != nil {
+		return exit, err
+	}
+	daemon := 0
+	for _, e := range h.events.since(from) {
+		switch {
+		case e.Event == "start" && e.PID != h.process.cmd.Process.Pid:
+			daemon = e.PID
+		case e.Event == "exit":
+			daemon = 0
+		}
+	}
+	if daemon != 0 {
+		_ = syscall.Kill(daemon, syscall.SIGKILL) // an error means that it has crashed
+		err = fmt.Errorf("running the host: its daemon, process %d, did not come to its end within %s", daemon, pipeDelay)
+	}
+	return exit, err
 }
 
 // number is the option that the first records of a run need.
