@@ -274,7 +274,9 @@ func TestLoop_Deterministic(t *testing.T) {
 			}
 			var out string
 			for _, tr := range r.rec.transitions {
-				out += fmt.Sprintln(tr.At, tr.From, tr.To, tr.Cause, tr.Reason, tr.Outage, tr.Attempt, tr.Wait)
+				// Without the cause: a heartbeat's own time-out and the machine's deadline for it are
+				// the same moment, and which is first is up to the scheduler.
+				out += fmt.Sprintln(tr.At, tr.From, tr.To, tr.Reason, tr.Outage, tr.Attempt, tr.Wait)
 			}
 			if i == 0 {
 				first = out

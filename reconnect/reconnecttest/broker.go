@@ -90,10 +90,11 @@ func (b *broker) run() {
 
 // turn does what is to be done now and returns when to come back, or zero to be woken.
 func (b *broker) turn() time.Time {
-	mode := b.c.n.mode(b.addr)
 	now := time.Now()
 	var next time.Time
 	b.c.mu.Lock()
+	// Read with the lock held: what was produced after a change of the mode meets the change.
+	mode := b.c.n.mode(b.addr)
 	switch {
 	case b.up:
 		next = b.connected(now, mode)

@@ -18,8 +18,9 @@ import (
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
-// atOnce is how many scenarios run at a time with each kind of Kafka. They mostly wait, so they are more than there are cores.
-var atOnce = map[string]int{"real": 2, "embedded": 3}
+// atOnce is how many scenarios run at a time with each kind of Kafka. They mostly wait, so they are more than there are
+// cores. The long ones, which run beside them, hardly do anything.
+var atOnce = map[string]int{"real": 2, "embedded": 3, "long": 2}
 
 // TestMain lets testing start all scenarios at once: they wait for each other in setup, each kind for its own.
 func TestMain(m *testing.M) {
@@ -67,6 +68,7 @@ func TestScenarios(t *testing.T) {
 		t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
 		hosts = append(hosts, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
 	}
+	long := make(chan struct{}, atOnce["long"])
 	for _, broker := range []string{"real", "embedded"} {
 		slots := make(chan struct{}, atOnce[broker])
 		for _, c := range hosts {
@@ -76,7 +78,8 @@ func TestScenarios(t *testing.T) {
 					t.Fatal(noKafka)
 				}
 				t.Parallel()
-				testscript.Run(t, params(c, slots))
+				testscript.Run(t, params(c, "scenarios", slots))
+				testscript.Run(t, params(c, "scenarios/long", long))
 			})
 		}
 	}
@@ -85,10 +88,10 @@ func TestScenarios(t *testing.T) {
 // installPatience is how long fetching Kafka may take.
 const installPatience = 10 * time.Minute
 
-// params is what testscript needs to run the scenarios in one cell.
-func params(c cell, slots chan struct{}) testscript.Params {
+// params is what testscript needs to run the scenarios of a folder in one cell.
+func params(c cell, dir string, slots chan struct{}) testscript.Params {
 	return testscript.Params{
-		Dir:                 "scenarios",
+		Dir:                 dir,
 		Cmds:                commands,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
