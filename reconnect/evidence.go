@@ -19,8 +19,8 @@ type evidence struct {
 // address is what is known of one address.
 type address struct {
 	Broker
-	// failures and ups are the totals when counting began.
-	failures, ups uint64
+	// failures, ups and shorts are the totals when counting began.
+	failures, ups, shorts uint64
 	// failing: the last attempt failed, and no connection is ready.
 	failing bool
 	// shut: its connections were shut, and the table may not show it yet. They do not
@@ -73,7 +73,9 @@ func (e *evidence) socketsShut() {
 }
 
 // rebase begins to count anew for one address.
-func (a *address) rebase() { a.failures, a.ups, a.short = a.Failures, a.Ups, false }
+func (a *address) rebase() {
+	a.failures, a.ups, a.shorts, a.short = a.Failures, a.Ups, a.Shorts, false
+}
 
 // update takes a table and returns what it says.
 func (e *evidence) update(table []Broker, epoch uint64) counts {
@@ -103,7 +105,7 @@ func (e *evidence) update(table []Broker, epoch uint64) counts {
 	}
 	// Failures count since a broker was last up. A connection that came and went between
 	// two tables was up too; what failed before it and after it can't be told apart, and
-	// the next attempt follows soon. In a sweep it is a failed attempt: it did not last.
+	// the next attempt follows soon. For a sweep see count.
 	if up || newUps && !e.sweep {
 		for _, a := range e.addrs {
 			a.rebase()
@@ -154,7 +156,12 @@ func (e *evidence) count() counts {
 	var c counts
 	for _, a := range e.addrs {
 		up := a.up()
-		failed := a.Failures > a.failures || a.short || e.sweep && !up && a.Ups > a.ups
+		// In a sweep a connection that came and went counts: as a failed attempt if the broker
+		// ended it at once, else as one that is up. The client drops a bootstrap handle as soon
+		// as it knows the cluster, and the broker it has found there needs the gate open.
+		gone := e.sweep && !up && a.Ups > a.ups
+		failed := a.Failures > a.failures || a.short || gone && a.Shorts > a.shorts
+		up = up || gone && !failed
 		c.inFlight += a.InFlight
 		if up {
 			c.up++

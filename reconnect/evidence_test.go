@@ -80,9 +80,14 @@ func TestEvidence(t *testing.T) {
 			{what: "sweep"},
 			{stale: true, rows: []Broker{row("a", up)}, want: counts{up: 1}},
 		}},
-		{"in a sweep a connection that came and went is a failed attempt", []seq{
+		{"in a sweep a connection that the broker ended at once is a failed attempt", []seq{
 			{what: "sweep"},
-			{rows: []Broker{row("a", lost)}, want: counts{failed: 1, class: net}},
+			{rows: []Broker{row("a", func(b *Broker) { lost(b); b.Shorts = 1 })}, want: counts{failed: 1, class: net}},
+		}},
+		{"in a sweep a connection that the client itself ended was up: it drops a bootstrap handle once it knows the cluster", []seq{
+			{what: "sweep"},
+			{rows: []Broker{row("a", func(b *Broker) { b.InFlight, b.Attempts = 1, 1 })}, want: counts{inFlight: 1}},
+			{rows: []Broker{row("a", lost)}, want: counts{up: 1}},
 		}},
 		{"an address of several keeps its sweep going", []seq{
 			{what: "sweep"},

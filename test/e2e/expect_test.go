@@ -16,7 +16,11 @@ var errNoHost = errors.New("the host was not started yet")
 // firstInstance is the one that is meant without a name.
 const firstInstance = "kafka_reconnect.0"
 
-// state waits for a change of the plugin's state since something was done.
+// onItsWay is how long a line of the plugin waits for a thread of the host, and a bit.
+const onItsWay = 1200 * time.Millisecond
+
+// state waits for a change of the plugin's state since something was done. What counts is when the plugin noticed, which is
+// in the line.
 func (s *scenario) state(w *words) error {
 	want := w.next("the state")
 	limit := w.duration(w.option("within", "2s"))
@@ -27,12 +31,15 @@ func (s *scenario) state(w *words) error {
 	if s.host == nil {
 		return errNoHost
 	}
-	ctx, cancel := s.within(limit)
+	ctx, cancel := s.within(limit + onItsWay)
 	defer cancel()
 	var p rig.Progress
-	err := s.host.LogLines().WaitState(ctx, s.fromLine, instance, &p, want)
+	m, err := s.host.LogLines().WaitState(ctx, s.fromLine, instance, &p, want)
 	if err != nil {
 		return fmt.Errorf("waiting for state %s of %s, it is %q: %w", want, instance, p.State, err)
+	}
+	if took := m.Made.Sub(s.fromTime); took > limit {
+		return fmt.Errorf("waiting for state %s of %s: it took %s, want %s at most", want, instance, took.Round(time.Millisecond), limit)
 	}
 	return nil
 }

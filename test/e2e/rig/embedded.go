@@ -7,6 +7,8 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"syscall"
+	"time"
 
 	"out_kafka_reconnect/test/e2e/embedded/broker"
 )
@@ -19,16 +21,30 @@ type Embedded struct {
 
 // NewEmbedded makes one that is up and has the topic.
 func NewEmbedded(opts BrokerOptions) (*Embedded, error) {
-	b, err := broker.New(broker.Options{
-		Nodes:      opts.Nodes,
-		Topics:     map[string]int{Topic: partitions},
-		IdleClose:  opts.Idle,
-		AppendTime: true,
-	})
-	if err != nil {
+	e := &Embedded{}
+	if err := listening(func() (err error) {
+		e.broker, err = broker.New(broker.Options{
+			Nodes:      opts.Nodes,
+			Topics:     map[string]int{Topic: partitions},
+			IdleClose:  opts.Idle,
+			AppendTime: true,
+		})
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	return &Embedded{broker: b}, nil
+	return e, nil
+}
+
+// listening does something that listens on a port of ours. A socket of this process that was just closed may live on for
+// some milliseconds in a process that is being started, until its exec; so a port that is in use is tried again.
+func listening(do func() error) error {
+	for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+		err := do()
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // Kind implements Broker.
@@ -43,7 +59,7 @@ func (e *Embedded) AuditAddrs() []string { return e.broker.Addrs() }
 // Start implements Broker. It ends a Count.
 func (e *Embedded) Start(_ context.Context, nodes ...int) error {
 	e.endCount()
-	return e.broker.Start(fromZero(nodes)...)
+	return listening(func() error { return e.broker.Start(fromZero(nodes)...) })
 }
 
 // Stop implements Broker.
@@ -104,11 +120,15 @@ func (e *Embedded) Count() error {
 		if err != nil {
 			return err
 		}
-		l, err := broker.NewCountingListener(port)
-		if err != nil {
+		if err := listening(func() error {
+			l, err := broker.NewCountingListener(port)
+			if err == nil {
+				e.counting = append(e.counting, l)
+			}
+			return err
+		}); err != nil {
 			return err
 		}
-		e.counting = append(e.counting, l)
 	}
 	return nil
 }

@@ -119,11 +119,13 @@ func (l *Log) Messages(from int, instance string) []Message {
 	return messages
 }
 
-// WaitState waits until the lines from one index on bring an instance into a state; p then says where it stands.
-func (l *Log) WaitState(ctx context.Context, from int, instance string, p *Progress, state string) error {
-	_, err := l.lines.wait(ctx, from, func(line Line) bool {
+// WaitState waits until the lines from one index on bring an instance into a state, and returns the message that tells so;
+// p then says where it stands.
+func (l *Log) WaitState(ctx context.Context, from int, instance string, p *Progress, state string) (Message, error) {
+	line, err := l.lines.wait(ctx, from, func(line Line) bool {
 		m, ok := ParseMessage(line)
 		return ok && m.Instance == instance && p.Take(m) && p.State == state
 	})
-	return err
+	m, _ := ParseMessage(line) // it was understood a moment ago
+	return m, err
 }

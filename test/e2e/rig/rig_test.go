@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"errors"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,5 +116,29 @@ func TestFindFluentBit_NamedAndUnusableIsAnError(t *testing.T) {
 	t.Setenv("PATH", "")
 	if path, _, err := FindFluentBit(t.Context()); path != "" || err != nil {
 		t.Errorf("without any: %q, %v", path, err)
+	}
+}
+
+func TestListening_TriesAPortInUseAgain(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	err = listening(func() error {
+		if tries++; tries == 3 {
+			_ = other.Close()
+		}
+		l, err := net.Listen("tcp", other.Addr().String())
+		if err == nil {
+			err = l.Close()
+		}
+		return err
+	})
+	if err != nil || tries != 3 {
+		t.Errorf("%d tries: %v", tries, err)
+	}
+	if err := listening(func() error { tries++; return errors.ErrUnsupported }); err == nil || tries != 4 {
+		t.Errorf("another error was tried again, %d tries: %v", tries, err)
 	}
 }

@@ -121,7 +121,7 @@ func (s Schedule) checkConnects(r round) error {
 			if gap := at.Sub(r.last); !r.last.IsZero() && gap < r.wait-rounding {
 				errs = append(errs, fmt.Errorf("attempt %d: connect to %s %s after the last one, before the wait of %s was over", r.attempt+1, addr, gap, r.wait))
 			}
-			if late := at.Sub(r.made.Add(r.wait)); late > s.Lateness {
+			if late := at.Sub(r.made.Add(r.wait)); late > s.Lateness+rounding {
 				errs = append(errs, fmt.Errorf("attempt %d: connect to %s %s after its due time", r.attempt+1, addr, late))
 			}
 		}
