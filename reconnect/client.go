@@ -6,38 +6,6 @@ import (
 	"out_kafka_reconnect/reconnect/fsm"
 )
 
-// Message is one Kafka message of a Batch. It holds offsets instead of slices so
-// that a whole batch crosses into C as two flat arrays; the layout is mirrored by
-// okr_msg in reconnect/rdkafka and checked there.
-type Message struct {
-	// Timestamp is the Kafka record timestamp in milliseconds since the epoch;
-	// 0 lets the client stamp the time of producing.
-	Timestamp int64
-	// Topic indexes Batch.Topics.
-	Topic int32
-	// Partition is the explicit partition, or PartitionAny.
-	Partition int32
-	// KeyOff and KeyLen locate the key in Batch.Data; KeyLen NoKey means a null key.
-	KeyOff, KeyLen int32
-	// ValOff and ValLen locate the value in Batch.Data.
-	ValOff, ValLen int32
-}
-
-const (
-	// PartitionAny leaves the choice of the partition to the partitioner.
-	PartitionAny = -1
-	// NoKey as Message.KeyLen means a null key; 0 is an empty key.
-	NoKey = -1
-)
-
-// Batch is what one chunk becomes: messages over one block of bytes. The client
-// copies what it needs before Produce returns, so the caller may reuse it.
-type Batch struct {
-	Topics   []string
-	Data     []byte
-	Messages []Message
-}
-
 // Client is one producer handle of librdkafka, of one generation. The supervisor
 // opens, paces and closes it; flushes hand batches over through the supervisor.
 // All methods but Heartbeat and Close return at once, and none but Close waits for the

@@ -11,6 +11,7 @@ type Delivery struct {
 	done     chan struct{}
 	acked    int
 	failures []Failure
+	left     *Batch
 
 	mu      sync.Mutex // held for a few instructions only
 	settled bool       // guarded by mu
@@ -22,10 +23,10 @@ func NewDelivery() *Delivery {
 	return &Delivery{done: make(chan struct{})}
 }
 
-// Settle closes the delivery: acked messages were acknowledged, the failures lists the
-// rest by index. It is called once, by the client.
-func (d *Delivery) Settle(acked int, failures []Failure) {
-	d.acked, d.failures = acked, failures
+// Settle closes the delivery: acked messages were acknowledged, failures lists the rest by
+// index and left holds them (Batch.Left). It is called once, by the client.
+func (d *Delivery) Settle(acked int, failures []Failure, left *Batch) {
+	d.acked, d.failures, d.left = acked, failures, left
 	d.mu.Lock()
 	d.settled = true
 	then := d.then
@@ -38,7 +39,7 @@ func (d *Delivery) Settle(acked int, failures []Failure) {
 }
 
 // Then has f called once when the delivery settles, just before Done is closed, on the
-// goroutine of the client; at once if it has settled already. Acked and Failures are
+// goroutine of the client; at once if it has settled already. Acked, Failures and Left are
 // valid in f; f must not block.
 func (d *Delivery) Then(f func()) {
 	d.mu.Lock()
@@ -60,6 +61,11 @@ func (d *Delivery) Acked() int { return d.acked }
 
 // Failures lists the messages that were not acknowledged, by index; valid after Done.
 func (d *Delivery) Failures() []Failure { return d.failures }
+
+// Left is a batch of exactly the messages that were not acknowledged, in the order of
+// Failures: Left().Messages[i] belongs to Failures()[i]. It is nil when there are none, lies
+// in memory of its own and may be produced as it is; valid after Done.
+func (d *Delivery) Left() *Batch { return d.left }
 
 // outstanding counts the messages that were handed over and are in no settled delivery.
 // It is exact at every moment, which the client's own count is not as seen from here:

@@ -19,13 +19,14 @@ func TestDelivery_Then(t *testing.T) {
 		order = append(order, "first")
 	})
 	d.Then(func() { order = append(order, "second") })
-	d.Settle(2, []Failure{{Index: 1}})
+	left := &Batch{}
+	d.Settle(2, []Failure{{Index: 1}}, left)
 	d.Then(func() { order = append(order, "late") })
 	if len(order) != 3 || order[0] != "first" || order[2] != "late" {
 		t.Errorf("called %v", order)
 	}
-	if d.Acked() != 2 || len(d.Failures()) != 1 {
-		t.Errorf("acked %d, failures %v", d.Acked(), d.Failures())
+	if d.Acked() != 2 || len(d.Failures()) != 1 || d.Left() != left {
+		t.Errorf("acked %d, failures %v, left %v", d.Acked(), d.Failures(), d.Left())
 	}
 }
 
@@ -35,7 +36,7 @@ func TestDelivery_ThenRaces(t *testing.T) {
 		d := NewDelivery()
 		var calls atomic.Int32
 		var wg sync.WaitGroup
-		wg.Go(func() { d.Settle(1, nil) })
+		wg.Go(func() { d.Settle(1, nil, nil) })
 		wg.Go(func() { d.Then(func() { calls.Add(int32(d.Acked())) }) })
 		d.Then(func() { calls.Add(int32(d.Acked())) })
 		wg.Wait()

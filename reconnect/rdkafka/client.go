@@ -62,7 +62,7 @@ type Client struct {
 	gates atomic.Uint64 // counts SetGate
 
 	pendingMu sync.Mutex
-	pending   map[uint64]*reconnect.Delivery
+	pending   map[uint64]expected
 	nextID    uint64
 
 	dropped uint64 // ring events lost so far; owned by the event goroutine
@@ -101,7 +101,7 @@ func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*
 		ended:   make(chan struct{}),
 		c:       handle,
 		topics:  map[string]topicHandle{},
-		pending: map[uint64]*reconnect.Delivery{},
+		pending: map[uint64]expected{},
 	}
 	if c.sink == nil {
 		c.sink = func(reconnect.Notice) {}

@@ -111,6 +111,10 @@ uint64_t okr_chunk_id(const okr_chunk *ch);
 int okr_chunk_size(const okr_chunk *ch);
 int okr_chunk_acked(const okr_chunk *ch);
 int okr_chunk_failures(const okr_chunk *ch, okr_failure *out, int cap);
+/* The messages as they were handed over, and the data that they point into; valid until
+ * okr_chunk_free. */
+const okr_msg *okr_chunk_msgs(const okr_chunk *ch);
+const char *okr_chunk_data(const okr_chunk *ch, size_t *len);
 void okr_chunk_free(okr_chunk *ch);
 
 /* okr_close reports every outstanding message, stops the poll thread and destroys the

@@ -1,7 +1,8 @@
 /*
  * Producing a whole chunk in one call, and settling its delivery reports. The payload is
  * handed to librdkafka without a further copy: it stays in the chunk until the last
- * message of it was reported.
+ * message of it was reported. With it stay the messages as they were handed over, so that
+ * Go gets back the ones that were not acknowledged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,9 @@ struct okr_chunk {
 	atomic_int remaining;     /* messages without a report, and one for okr_produce itself */
 	atomic_int acked;
 	bool orphan;              /* librdkafka may still hold the payload */
+	okr_msg *msgs;            /* heads the block that ends with the data */
 	char *data;
+	size_t data_len;
 	okr_rec recs[];
 };
 
@@ -122,17 +125,21 @@ void *okr_topic(okr_client *c, const char *name, int *code)
 	return rkt;
 }
 
-static okr_chunk *chunk_new(okr_client *c, uint64_t id, int n, const char *data, size_t data_len)
+static okr_chunk *chunk_new(okr_client *c, uint64_t id, const okr_msg *msgs, int n, const char *data, size_t data_len)
 {
 	okr_chunk *ch = calloc(1, sizeof(*ch) + (size_t)n * sizeof(okr_rec));
+	size_t msgs_len = (size_t)n * sizeof(*msgs);
 
 	if (!ch)
 		return NULL;
-	ch->data = malloc(data_len ? data_len : 1);
-	if (!ch->data) {
+	ch->msgs = malloc(msgs_len + data_len);
+	if (!ch->msgs) {
 		free(ch);
 		return NULL;
 	}
+	ch->data = (char *)ch->msgs + msgs_len;
+	ch->data_len = data_len;
+	memcpy(ch->msgs, msgs, msgs_len);
 	memcpy(ch->data, data, data_len);
 	ch->client = c;
 	ch->id = id;
@@ -163,7 +170,7 @@ static int produce_one(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *c
 okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
                        const okr_msg *msgs, int n, const char *data, size_t data_len)
 {
-	okr_chunk *ch = chunk_new(c, id, n, data, data_len);
+	okr_chunk *ch = chunk_new(c, id, msgs, n, data, data_len);
 
 	if (!ch)
 		return NULL;
@@ -232,6 +239,23 @@ int okr_chunk_failures(const okr_chunk *ch, okr_failure *out, int cap)
 	return n;
 }
 
+const okr_msg *okr_chunk_msgs(const okr_chunk *ch)
+{
+	return ch->msgs;
+}
+
+const char *okr_chunk_data(const okr_chunk *ch, size_t *len)
+{
+	*len = ch->data_len;
+	return ch->data;
+}
+
+static void chunk_release(okr_chunk *ch)
+{
+	free(ch->msgs);
+	free(ch);
+}
+
 void okr_chunk_free(okr_chunk *ch)
 {
 	okr_client *c = ch->client;
@@ -243,8 +267,7 @@ void okr_chunk_free(okr_chunk *ch)
 		pthread_mutex_unlock(&c->life_mu);
 		return;
 	}
-	free(ch->data);
-	free(ch);
+	chunk_release(ch);
 }
 
 /* okr_chunks_abandon settles what was never reported: the handle is gone, or it could not
@@ -275,7 +298,6 @@ void okr_orphans_free(okr_client *c)
 		okr_chunk *ch = c->orphans;
 
 		c->orphans = ch->next;
-		free(ch->data);
-		free(ch);
+		chunk_release(ch);
 	}
 }

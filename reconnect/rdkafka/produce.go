@@ -9,6 +9,7 @@ _Static_assert(sizeof(okr_msg) == 32, "okr_msg mirrors reconnect.Message");
 import "C"
 
 import (
+	"slices"
 	"unsafe"
 
 	"out_kafka_reconnect/reconnect"
@@ -25,18 +26,18 @@ const codeClosed = -197
 func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 	d := reconnect.NewDelivery()
 	if len(b.Messages) == 0 {
-		d.Settle(0, nil)
+		d.Settle(0, nil, nil)
 		return d
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.c == nil {
-		d.Settle(0, refuseAll(len(b.Messages), codeClosed))
+		refuse(d, b, codeClosed)
 		return d
 	}
 	topics, codes, free := c.topicHandles(b.Topics)
 	defer free()
-	id := c.expect(d)
+	id := c.expect(d, b.Topics)
 	var data *C.char
 	if len(b.Data) > 0 {
 		data = (*C.char)(unsafe.Pointer(&b.Data[0]))
@@ -47,28 +48,35 @@ func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data)))
 	if ch == nil { // no memory for the chunk: nothing was handed over
 		c.take(id)
-		d.Settle(0, refuseAll(len(b.Messages), codeClosed))
+		refuse(d, b, codeClosed)
 	}
 	return d
 }
 
 var emptyData [1]byte
 
+// expected is a delivery whose chunk is with C, and the topics that its messages index.
+type expected struct {
+	delivery *reconnect.Delivery
+	topics   []string
+}
+
 // expect registers a delivery under a fresh id.
-func (c *Client) expect(d *reconnect.Delivery) uint64 {
+func (c *Client) expect(d *reconnect.Delivery, topics []string) uint64 {
+	e := expected{d, slices.Clone(topics)} // the caller reuses its own
 	c.pendingMu.Lock()
 	defer c.pendingMu.Unlock()
 	c.nextID++
-	c.pending[c.nextID] = d
+	c.pending[c.nextID] = e
 	return c.nextID
 }
 
-func (c *Client) take(id uint64) *reconnect.Delivery {
+func (c *Client) take(id uint64) expected {
 	c.pendingMu.Lock()
 	defer c.pendingMu.Unlock()
-	d := c.pending[id]
+	e := c.pending[id]
 	delete(c.pending, id)
-	return d
+	return e
 }
 
 // topicHandles resolves the topics of a batch to handles, which live as long as the
@@ -109,12 +117,24 @@ func (c *Client) topic(name string) topicHandle {
 
 // settle turns a chunk whose messages were all reported into the end of its delivery.
 func (c *Client) settle(ch *C.okr_chunk) {
-	d := c.take(uint64(C.okr_chunk_id(ch)))
+	e := c.take(uint64(C.okr_chunk_id(ch)))
 	acked := int(C.okr_chunk_acked(ch))
 	failures := chunkFailures(ch)
+	left := chunkBatch(ch, e.topics).Left(failures)
 	C.okr_chunk_free(ch)
-	if d != nil {
-		d.Settle(acked, failures)
+	e.delivery.Settle(acked, failures, left)
+}
+
+// chunkBatch is the batch that a chunk was made of. It lies in the memory of C and is valid
+// until the chunk is freed.
+func chunkBatch(ch *C.okr_chunk, topics []string) *reconnect.Batch {
+	var size C.size_t
+	data := C.okr_chunk_data(ch, &size)
+	msgs := C.okr_chunk_msgs(ch)
+	return &reconnect.Batch{
+		Topics:   topics,
+		Data:     unsafe.Slice((*byte)(unsafe.Pointer(data)), int(size)),
+		Messages: unsafe.Slice((*reconnect.Message)(unsafe.Pointer(msgs)), int(C.okr_chunk_size(ch))),
 	}
 }
 
@@ -142,10 +162,12 @@ func chunkFailures(ch *C.okr_chunk) []reconnect.Failure {
 	return out
 }
 
-func refuseAll(n, code int) []reconnect.Failure {
-	out := make([]reconnect.Failure, n)
-	for i := range out {
-		out[i] = reconnect.Failure{Index: i, Class: Classify(code), Code: code, Text: Text(code), Refused: true}
+// refuse settles the delivery of a batch of which nothing was handed over.
+func refuse(d *reconnect.Delivery, b *reconnect.Batch, code int) {
+	failures := make([]reconnect.Failure, len(b.Messages))
+	text := Text(code)
+	for i := range failures {
+		failures[i] = reconnect.Failure{Index: i, Class: Classify(code), Code: code, Text: text, Refused: true}
 	}
-	return out
+	d.Settle(0, failures, b.Left(failures))
 }

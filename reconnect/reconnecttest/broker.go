@@ -153,7 +153,7 @@ func (b *broker) acknowledge(answered []*batch) {
 		failures := b.c.n.acknowledge(q.messages)
 		good := len(q.messages) - len(failures)
 		acked += uint64(good)
-		q.delivery.Settle(good, failures)
+		q.settle(good, failures)
 	}
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()

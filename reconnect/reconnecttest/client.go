@@ -48,6 +48,7 @@ type news struct {
 // batch is a batch in the queue.
 type batch struct {
 	delivery *reconnect.Delivery
+	whole    *reconnect.Batch // our own copy of what was handed over
 	messages []Message
 	sent     bool // a broker had it
 }
@@ -95,12 +96,12 @@ func (c *Client) startAll() {
 // Produce implements reconnect.Client.
 func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 	d := reconnect.NewDelivery()
-	q := &batch{delivery: d, messages: messagesOf(b)}
+	q := &batch{delivery: d, whole: clone(b), messages: messagesOf(b)}
 	c.mu.Lock()
 	select {
 	case <-c.closed:
 		c.mu.Unlock()
-		d.Settle(0, q.failures())
+		q.settle(0, q.failures())
 		return d
 	default:
 	}
@@ -124,6 +125,17 @@ func messagesOf(b *reconnect.Batch) []Message {
 		}
 	}
 	return ms
+}
+
+// clone copies a batch, which the caller of Produce reuses.
+func clone(b *reconnect.Batch) *reconnect.Batch {
+	return &reconnect.Batch{
+		Topics: slices.Clone(b.Topics), Data: slices.Clone(b.Data), Messages: slices.Clone(b.Messages),
+	}
+}
+
+func (b *batch) settle(acked int, failures []reconnect.Failure) {
+	b.delivery.Settle(acked, failures, b.whole.Left(failures))
 }
 
 func (b *batch) failures() []reconnect.Failure {
@@ -224,7 +236,7 @@ func (c *Client) Close(time.Duration) error {
 		c.queue = nil
 		c.mu.Unlock()
 		for _, q := range queue {
-			q.delivery.Settle(0, q.failures())
+			q.settle(0, q.failures())
 		}
 		close(c.quit)
 		<-c.ended

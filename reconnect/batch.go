@@ -1,0 +1,82 @@
+package reconnect
+
+// Message is one Kafka message of a Batch. It holds offsets instead of slices so
+// that a whole batch crosses into C as two flat arrays; the layout is mirrored by
+// okr_msg in reconnect/rdkafka and checked there.
+type Message struct {
+	// Timestamp is the Kafka record timestamp in milliseconds since the epoch;
+	// 0 lets the client stamp the time of producing.
+	Timestamp int64
+	// Topic indexes Batch.Topics.
+	Topic int32
+	// Partition is the explicit partition, or PartitionAny.
+	Partition int32
+	// KeyOff and KeyLen locate the key in Batch.Data; KeyLen NoKey means a null key.
+	KeyOff, KeyLen int32
+	// ValOff and ValLen locate the value in Batch.Data.
+	ValOff, ValLen int32
+}
+
+const (
+	// PartitionAny leaves the choice of the partition to the partitioner.
+	PartitionAny = -1
+	// NoKey as Message.KeyLen means a null key; 0 is an empty key.
+	NoKey = -1
+)
+
+// Batch is what one chunk becomes: messages over one block of bytes. The client
+// copies what it needs before Produce returns, so the caller may reuse it.
+type Batch struct {
+	Topics   []string
+	Data     []byte
+	Messages []Message
+}
+
+// Left is the batch of the messages that failed, see Delivery.Left; nil without failures.
+func (b *Batch) Left(failures []Failure) *Batch {
+	if len(failures) == 0 {
+		return nil
+	}
+	indexes := make([]int, len(failures))
+	for i, f := range failures {
+		indexes[i] = f.Index
+	}
+	return b.Pick(indexes)
+}
+
+// Pick returns a batch of some messages of b, by index and in that order, with copies of
+// their bytes only and their topics only.
+func (b *Batch) Pick(indexes []int) *Batch {
+	size := 0
+	for _, x := range indexes {
+		m := &b.Messages[x]
+		size += int(max(m.KeyLen, 0)) + int(max(m.ValLen, 0))
+	}
+	out := &Batch{Data: make([]byte, 0, size), Messages: make([]Message, len(indexes))}
+	topics := make(map[int32]int32, len(b.Topics))
+	for i, x := range indexes {
+		m := b.Messages[x]
+		topic, ok := topics[m.Topic]
+		if !ok {
+			topic = int32(len(out.Topics))
+			topics[m.Topic] = topic
+			out.Topics = append(out.Topics, b.Topics[m.Topic])
+		}
+		m.Topic = topic
+		m.KeyOff = out.copyFrom(b, m.KeyOff, m.KeyLen)
+		m.ValOff = out.copyFrom(b, m.ValOff, m.ValLen)
+		out.Messages[i] = m
+	}
+	return out
+}
+
+// copyFrom appends a part of another batch's data and returns where it is now. A part
+// without bytes, null or empty, is anywhere.
+func (b *Batch) copyFrom(from *Batch, off, n int32) int32 {
+	if n <= 0 {
+		return 0
+	}
+	at := int32(len(b.Data))
+	b.Data = append(b.Data, from.Data[off:off+n]...)
+	return at
+}

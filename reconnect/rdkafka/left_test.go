@@ -1,0 +1,206 @@
+package rdkafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+	"out_kafka_reconnect/test/e2e/embedded/broker"
+)
+
+// mixed is a batch with every kind of key over two topics, one of them twice in its list.
+func mixed(n int) *reconnect.Batch {
+	b := &reconnect.Batch{Topics: []string{"unused", "alpha", "beta"}}
+	for i := range n {
+		m := reconnect.Message{
+			Topic: int32(1 + i%2), Partition: reconnect.PartitionAny, Timestamp: 1700000000000 + int64(i),
+			KeyLen: reconnect.NoKey, ValOff: int32(len(b.Data)),
+		}
+		b.Data = fmt.Appendf(b.Data, "value %d", i)
+		m.ValLen = int32(len(b.Data)) - m.ValOff
+		switch i % 3 {
+		case 1:
+			m.KeyLen = 0
+		case 2:
+			m.KeyOff = int32(len(b.Data))
+			b.Data = fmt.Appendf(b.Data, "key %d", i)
+			m.KeyLen = int32(len(b.Data)) - m.KeyOff
+			m.Partition = 0
+		}
+		b.Messages = append(b.Messages, m)
+	}
+	return b
+}
+
+// message says everything of one message of a batch.
+func message(b *reconnect.Batch, i int) string {
+	m := b.Messages[i]
+	part := func(off, n int32) string {
+		if n < 0 {
+			return "null"
+		}
+		if n == 0 {
+			return `""`
+		}
+		return fmt.Sprintf("%q", b.Data[off:off+n])
+	}
+	return fmt.Sprintf("%s/%d at %d: %s = %s", b.Topics[m.Topic], m.Partition, m.Timestamp, part(m.KeyOff, m.KeyLen), part(m.ValOff, m.ValLen))
+}
+
+// leftOf waits for a delivery and checks that what is left of it are the messages that were
+// sent and failed. The batch that was sent may be overwritten by now, so a copy is compared.
+func leftOf(t *testing.T, d *reconnect.Delivery, sent *reconnect.Batch) *reconnect.Batch {
+	t.Helper()
+	wait(t, d, 5*time.Second)
+	left := d.Left()
+	if len(d.Failures()) == 0 {
+		if left != nil {
+			t.Fatalf("nothing failed, left %+v", left)
+		}
+		return nil
+	}
+	if left == nil || len(left.Messages) != len(d.Failures()) {
+		t.Fatalf("%d failures, left %+v", len(d.Failures()), left)
+	}
+	for i, f := range d.Failures() {
+		if got, want := message(left, i), message(sent, f.Index); got != want {
+			t.Fatalf("failure %d, message %d: left %s, sent %s", i, f.Index, got, want)
+		}
+	}
+	return left
+}
+
+// produceAndReuse hands a copy of the batch over and overwrites it at once, as callers do.
+func produceAndReuse(c *Client, b *reconnect.Batch) *reconnect.Delivery {
+	reused := &reconnect.Batch{
+		Topics: append([]string(nil), b.Topics...), Data: bytes.Clone(b.Data), Messages: append([]reconnect.Message(nil), b.Messages...),
+	}
+	d := c.Produce(reused)
+	clear(reused.Topics)
+	clear(reused.Data)
+	clear(reused.Messages)
+	return d
+}
+
+func twoTopics(t *testing.T, o broker.Options) *broker.Broker {
+	t.Helper()
+	o.Topics = map[string]int{"alpha": 1, "beta": 1, "unused": 1}
+	return newBroker(t, o)
+}
+
+func TestLeft_NothingWhenAllIsAcknowledged(t *testing.T) {
+	b := twoTopics(t, broker.Options{})
+	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
+	sent := mixed(30)
+	if left := leftOf(t, produceAndReuse(r.Client, sent), sent); left != nil {
+		t.Errorf("left %+v", left)
+	}
+}
+
+func TestLeft_OfWhatTheBrokerRejects(t *testing.T) {
+	b := twoTopics(t, broker.Options{})
+	var accepting atomic.Bool
+	b.Cluster().ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.Cluster().KeepControl()
+		if accepting.Load() {
+			return nil, nil, false
+		}
+		return produceError(req, 44), nil, true
+	})
+	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
+	sent := mixed(30)
+	left := leftOf(t, produceAndReuse(r.Client, sent), sent)
+	if len(left.Messages) != 30 {
+		t.Fatalf("%d left", len(left.Messages))
+	}
+	// What is left is a batch like any other.
+	accepting.Store(true)
+	if leftOf(t, r.Produce(left), left) != nil || end(b, "alpha") != 15 || end(b, "beta") != 15 {
+		t.Errorf("produced again: alpha %d, beta %d", end(b, "alpha"), end(b, "beta"))
+	}
+}
+
+func TestLeft_OfWhatTheClientRefuses(t *testing.T) {
+	b := twoTopics(t, broker.Options{StartDown: true})
+	r := openRig(t, b.Addrs()[0], fsm.ConnShut, Property{"queue.buffering.max.messages", "10"}, Property{"message.max.bytes", "1000"})
+	sent := mixed(30)
+	sent.Topics[2] = strings.Repeat("x", 600)
+	sent.Messages[2].ValOff, sent.Messages[2].ValLen = int32(len(sent.Data)), 2000
+	sent.Data = append(sent.Data, make([]byte, 2000)...)
+	d := produceAndReuse(r.Client, sent)
+	if err := r.Close(2 * time.Second); err != nil {
+		t.Error(err)
+	}
+	leftOf(t, d, sent)
+	codes := map[int]int{}
+	for _, f := range d.Failures() {
+		codes[f.Code]++
+	}
+	// The topic's, the one that is too large, the full queue's, and what the close purged.
+	if len(d.Failures()) != 30 || len(codes) != 4 || codes[-186] != 15 || codes[10] != 1 || codes[-184] == 0 || codes[-152] != 10 {
+		t.Errorf("%d failures, codes %v", len(d.Failures()), codes)
+	}
+	// A closed client takes nothing, and gives it all back.
+	if left := leftOf(t, produceAndReuse(r.Client, sent), sent); len(left.Messages) != 30 {
+		t.Errorf("%d left of a closed client", len(left.Messages))
+	}
+}
+
+// The handle outlives the close, so C keeps the memory; what is left of it is a copy.
+func TestLeft_OfAHandleThatOutlivesTheClose(t *testing.T) {
+	// Many partitions: each has its own report, and the close does not wait for the last. All
+	// may be in time all the same, so there are several tries.
+	b := newBroker(t, broker.Options{Topics: map[string]int{"alpha": 50, "beta": 50, "unused": 1}})
+	for range 5 {
+		if closeEarly(t, b) > 0 {
+			return
+		}
+	}
+	t.Error("no close left anything unreported")
+}
+
+// closeEarly closes a client that a hanging heartbeat holds and returns how many messages
+// were given up unreported.
+func closeEarly(t *testing.T, b *broker.Broker) int {
+	t.Helper()
+	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
+	wait(t, r.Produce(mixed(3000)), 5*time.Second) // the partitions are known
+	if err := b.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	heartbeat := make(chan struct{})
+	go func() {
+		_ = r.Heartbeat(500 * time.Millisecond)
+		close(heartbeat)
+	}()
+	time.Sleep(100 * time.Millisecond) // it has been sent
+	sent := mixed(20000)
+	d := produceAndReuse(r.Client, sent)
+	if err := r.Close(time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the handle did not outlive the close: %v", err)
+	}
+	leftOf(t, d, sent)
+	if len(d.Failures()) != 20000 {
+		t.Errorf("%d failures", len(d.Failures()))
+	}
+	<-heartbeat
+	if err := b.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	abandoned := 0
+	for _, f := range d.Failures() {
+		if f.Code == codeClosed && f.Status == reconnect.PossiblyPersisted {
+			abandoned++
+		}
+	}
+	return abandoned
+}
