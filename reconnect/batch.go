@@ -1,5 +1,10 @@
 package reconnect
 
+import (
+	"encoding/binary"
+	"iter"
+)
+
 // Message is one Kafka message of a Batch. It holds offsets instead of slices so
 // that a whole batch crosses into C as two flat arrays; the layout is mirrored by
 // okr_msg in reconnect/rdkafka and checked there.
@@ -15,6 +20,9 @@ type Message struct {
 	KeyOff, KeyLen int32
 	// ValOff and ValLen locate the value in Batch.Data.
 	ValOff, ValLen int32
+	// HdrOff and HdrLen locate the headers in Batch.Data, as AppendHeader wrote them;
+	// HdrLen 0 means none.
+	HdrOff, HdrLen int32
 }
 
 const (
@@ -30,6 +38,45 @@ type Batch struct {
 	Topics   []string
 	Data     []byte
 	Messages []Message
+}
+
+// headerSizes is what stands before the bytes of a header: the length of the name and that of
+// the value, or -1 for a null value.
+const headerSizes = 8
+
+// AppendHeader appends one Kafka header to data and returns the extended slice; a nil value is
+// null, which is not empty. The headers of a message stand in a row in Batch.Data. Each is the
+// length of its name and of its value as 32-bit integers in the byte order of the machine,
+// then the bytes of both: C reads it without a copy, and it never leaves the process.
+func AppendHeader(data []byte, name string, value []byte) []byte {
+	size := int32(len(value))
+	if value == nil {
+		size = -1
+	}
+	data = binary.NativeEndian.AppendUint32(data, uint32(len(name)))
+	data = binary.NativeEndian.AppendUint32(data, uint32(size))
+	data = append(data, name...)
+	return append(data, value...)
+}
+
+// Headers are the headers of a message in their order. The values lie in b.Data; nil is null.
+func (b *Batch) Headers(message int) iter.Seq2[string, []byte] {
+	m := &b.Messages[message]
+	return func(yield func(string, []byte) bool) {
+		for rest := b.Data[m.HdrOff : m.HdrOff+m.HdrLen]; len(rest) > 0; {
+			name := int(binary.NativeEndian.Uint32(rest))
+			size := int(int32(binary.NativeEndian.Uint32(rest[4:])))
+			rest = rest[headerSizes:]
+			var value []byte
+			if size >= 0 {
+				value = rest[name : name+size : name+size]
+			}
+			if !yield(string(rest[:name]), value) {
+				return
+			}
+			rest = rest[name+max(size, 0):]
+		}
+	}
 }
 
 // Left is the batch of the messages that failed, see Delivery.Left; nil without failures.
@@ -50,7 +97,7 @@ func (b *Batch) Pick(indexes []int) *Batch {
 	size := 0
 	for _, x := range indexes {
 		m := &b.Messages[x]
-		size += int(max(m.KeyLen, 0)) + int(max(m.ValLen, 0))
+		size += int(max(m.KeyLen, 0)) + int(max(m.ValLen, 0)) + int(m.HdrLen)
 	}
 	out := &Batch{Data: make([]byte, 0, size), Messages: make([]Message, len(indexes))}
 	topics := make(map[int32]int32, len(b.Topics))
@@ -65,6 +112,7 @@ func (b *Batch) Pick(indexes []int) *Batch {
 		m.Topic = topic
 		m.KeyOff = out.copyFrom(b, m.KeyOff, m.KeyLen)
 		m.ValOff = out.copyFrom(b, m.ValOff, m.ValLen)
+		m.HdrOff = out.copyFrom(b, m.HdrOff, m.HdrLen)
 		out.Messages[i] = m
 	}
 	return out

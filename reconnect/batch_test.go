@@ -1,6 +1,7 @@
 package reconnect
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -31,5 +32,30 @@ func TestBatch_LeftHoldsExactlyWhatFailed(t *testing.T) {
 	}
 	if b.Left(nil) != nil {
 		t.Error("something is left although nothing failed")
+	}
+}
+
+func TestHeaders_ComeBackAsTheyWereAppended(t *testing.T) {
+	b := &Batch{Topics: []string{"a"}, Data: []byte("before")}
+	b.Data = AppendHeader(b.Data, "one", []byte("1"))
+	b.Data = AppendHeader(b.Data, "null", nil)
+	b.Data = AppendHeader(b.Data, "", []byte{})
+	b.Messages = []Message{{}, {HdrOff: 6, HdrLen: int32(len(b.Data)) - 6}}
+	for range b.Headers(0) {
+		t.Error("a message without headers has one")
+	}
+	picked := b.Pick([]int{1, 0})
+	got := ""
+	for name, value := range picked.Headers(0) {
+		got += fmt.Sprintf("%s=%q(%v) ", name, value, value == nil)
+	}
+	if want := `one="1"(false) null=""(true) =""(false) `; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for name := range picked.Headers(0) {
+		if name != "one" {
+			t.Errorf("went on to %q", name)
+		}
+		break
 	}
 }

@@ -29,6 +29,7 @@ struct rd_kafka_topic_conf_s;
 struct rd_kafka_message_s;
 struct rd_kafka_metadata;
 struct rd_kafka_error_s;
+struct rd_kafka_headers_s;
 
 int rd_kafka_version(void);
 const char *rd_kafka_version_str(void);
@@ -64,6 +65,9 @@ struct rd_kafka_topic_s *rd_kafka_topic_new(struct rd_kafka_s *rk, const char *t
 void rd_kafka_topic_destroy(struct rd_kafka_topic_s *rkt);
 int rd_kafka_last_error(void);
 int rd_kafka_producev(struct rd_kafka_s *rk, ...);
+struct rd_kafka_headers_s *rd_kafka_headers_new(size_t initial_count);
+void rd_kafka_headers_destroy(struct rd_kafka_headers_s *hdrs);
+int rd_kafka_header_add(struct rd_kafka_headers_s *hdrs, const char *name, ssize_t name_size, const void *value, ssize_t value_size);
 unsigned rd_kafka_message_status(const struct rd_kafka_message_s *msg);
 
 int rd_kafka_metadata(struct rd_kafka_s *rk, int all_topics, struct rd_kafka_topic_s *only_rkt, const struct rd_kafka_metadata **metadatap, int timeout_ms);
@@ -86,10 +90,12 @@ enum {
 	OKR_VTYPE_OPAQUE = 6,
 	OKR_VTYPE_MSGFLAGS = 7,
 	OKR_VTYPE_TIMESTAMP = 8,
+	OKR_VTYPE_HEADERS = 10,
 	OKR_PURGE_ALL_NONBLOCK = 0x1 | 0x2 | 0x4,
 	OKR_DESTROY_NO_CONSUMER_CLOSE = 0x8,
 	OKR_MSG_POSSIBLY_PERSISTED = 1,
 	OKR_ERR_FATAL = -150,
+	OKR_ERR_INVALID_ARG = -186,
 	OKR_ERR_DESTROY = -197,
 };
 
@@ -120,10 +126,12 @@ OKR_SAME(OKR_VTYPE_KEY, RD_KAFKA_VTYPE_KEY);
 OKR_SAME(OKR_VTYPE_OPAQUE, RD_KAFKA_VTYPE_OPAQUE);
 OKR_SAME(OKR_VTYPE_MSGFLAGS, RD_KAFKA_VTYPE_MSGFLAGS);
 OKR_SAME(OKR_VTYPE_TIMESTAMP, RD_KAFKA_VTYPE_TIMESTAMP);
+OKR_SAME(OKR_VTYPE_HEADERS, RD_KAFKA_VTYPE_HEADERS);
 OKR_SAME(OKR_PURGE_ALL_NONBLOCK, (RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING));
 OKR_SAME(OKR_DESTROY_NO_CONSUMER_CLOSE, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 OKR_SAME(OKR_MSG_POSSIBLY_PERSISTED, RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED);
 OKR_SAME(OKR_ERR_FATAL, RD_KAFKA_RESP_ERR__FATAL);
+OKR_SAME(OKR_ERR_INVALID_ARG, RD_KAFKA_RESP_ERR__INVALID_ARG);
 OKR_SAME(OKR_ERR_DESTROY, RD_KAFKA_RESP_ERR__DESTROY);
 OKR_SAME(offsetof(struct okr_rk_message, err), offsetof(rd_kafka_message_t, err));
 OKR_SAME(offsetof(struct okr_rk_message, opaque), offsetof(rd_kafka_message_t, _private));

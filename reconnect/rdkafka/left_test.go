@@ -17,7 +17,7 @@ import (
 	"out_kafka_reconnect/test/e2e/embedded/broker"
 )
 
-// mixed is a batch with every kind of key over two topics, one of them twice in its list.
+// mixed is a batch with every kind of key and of header over two topics of three.
 func mixed(n int) *reconnect.Batch {
 	b := &reconnect.Batch{Topics: []string{"unused", "alpha", "beta"}}
 	for i := range n {
@@ -36,6 +36,13 @@ func mixed(n int) *reconnect.Batch {
 			m.KeyLen = int32(len(b.Data)) - m.KeyOff
 			m.Partition = 0
 		}
+		if i%4 == 3 {
+			m.HdrOff = int32(len(b.Data))
+			b.Data = reconnect.AppendHeader(b.Data, "number", fmt.Append(nil, i))
+			b.Data = reconnect.AppendHeader(b.Data, "null", nil)
+			b.Data = reconnect.AppendHeader(b.Data, "", []byte{})
+			m.HdrLen = int32(len(b.Data)) - m.HdrOff
+		}
 		b.Messages = append(b.Messages, m)
 	}
 	return b
@@ -53,7 +60,12 @@ func message(b *reconnect.Batch, i int) string {
 		}
 		return fmt.Sprintf("%q", b.Data[off:off+n])
 	}
-	return fmt.Sprintf("%s/%d at %d: %s = %s", b.Topics[m.Topic], m.Partition, m.Timestamp, part(m.KeyOff, m.KeyLen), part(m.ValOff, m.ValLen))
+	headers := ""
+	for name, value := range b.Headers(i) {
+		headers += fmt.Sprintf(" %q=%q(%v)", name, value, value == nil)
+	}
+	return fmt.Sprintf("%s/%d at %d: %s = %s%s", b.Topics[m.Topic], m.Partition, m.Timestamp,
+		part(m.KeyOff, m.KeyLen), part(m.ValOff, m.ValLen), headers)
 }
 
 // leftOf waits for a delivery and checks that what is left of it are the messages that were
@@ -134,7 +146,10 @@ func TestLeft_OfWhatTheClientRefuses(t *testing.T) {
 	r := openRig(t, b.Addrs()[0], fsm.ConnShut, Property{"queue.buffering.max.messages", "10"}, Property{"message.max.bytes", "1000"})
 	sent := mixed(30)
 	sent.Topics[2] = strings.Repeat("x", 600)
-	sent.Messages[2].ValOff, sent.Messages[2].ValLen = int32(len(sent.Data)), 2000
+	for _, m := range []*reconnect.Message{&sent.Messages[2], &sent.Messages[6]} {
+		m.ValOff, m.ValLen = int32(len(sent.Data)), 2000
+	}
+	sent.Messages[2].HdrOff, sent.Messages[2].HdrLen = sent.Messages[3].HdrOff, sent.Messages[3].HdrLen
 	sent.Data = append(sent.Data, make([]byte, 2000)...)
 	d := produceAndReuse(r.Client, sent)
 	if err := r.Close(2 * time.Second); err != nil {
@@ -146,7 +161,7 @@ func TestLeft_OfWhatTheClientRefuses(t *testing.T) {
 		codes[f.Code]++
 	}
 	// The topic's, the one that is too large, the full queue's, and what the close purged.
-	if len(d.Failures()) != 30 || len(codes) != 4 || codes[-186] != 15 || codes[10] != 1 || codes[-184] == 0 || codes[-152] != 10 {
+	if len(d.Failures()) != 30 || len(codes) != 4 || codes[-186] != 15 || codes[10] != 2 || codes[-184] == 0 || codes[-152] != 10 {
 		t.Errorf("%d failures, codes %v", len(d.Failures()), codes)
 	}
 	// A closed client takes nothing, and gives it all back.

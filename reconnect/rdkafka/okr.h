@@ -24,6 +24,7 @@ typedef struct {
 	int32_t topic, partition;
 	int32_t key_off, key_len;
 	int32_t val_off, val_len;
+	int32_t hdr_off, hdr_len;   /* see reconnect.AppendHeader for the encoding */
 } okr_msg;
 
 /* One message that was not acknowledged. */

@@ -150,7 +150,8 @@ static okr_chunk *chunk_new(okr_client *c, uint64_t id, const okr_msg *msgs, int
 	return ch;
 }
 
-static int produce_one(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *ch, okr_rec *rec, const okr_msg *m)
+static int produce_one(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *ch, okr_rec *rec, const okr_msg *m,
+                       struct rd_kafka_headers_s *hdrs)
 {
 	/* A zero-length value or key must not become null, so the pointer is always set. */
 	void *key = m->key_len < 0 ? NULL : ch->data + m->key_off;
@@ -164,7 +165,65 @@ static int produce_one(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *c
 		OKR_VTYPE_KEY, key, (size_t)(m->key_len < 0 ? 0 : m->key_len),
 		OKR_VTYPE_TIMESTAMP, (int64_t)m->timestamp,
 		OKR_VTYPE_OPAQUE, (void *)rec,
+		/* The list ends here for a message without headers. */
+		hdrs ? OKR_VTYPE_HEADERS : OKR_VTYPE_END, hdrs,
 		OKR_VTYPE_END);
+}
+
+/* next_size reads one of the two sizes that a header begins with. */
+static bool next_size(const char **at, const char *end, int32_t *size)
+{
+	if (end - *at < (ptrdiff_t)sizeof(*size))
+		return false;
+	memcpy(size, *at, sizeof(*size));
+	*at += sizeof(*size);
+	return true;
+}
+
+/* next_bytes takes size bytes of the list; a size of -1 stands for null. */
+static bool next_bytes(const char **at, const char *end, int32_t size, const char **bytes)
+{
+	*bytes = size < 0 ? NULL : *at;
+	if (size < 0)
+		return size == -1;
+	if (end - *at < size)
+		return false;
+	*at += size;
+	return true;
+}
+
+static int headers_parse(struct rd_kafka_headers_s *hdrs, const char *at, const char *end)
+{
+	while (at < end) {
+		int32_t name_len, val_len;
+		const char *name, *val;
+		int code;
+
+		if (!next_size(&at, end, &name_len) || !next_size(&at, end, &val_len) ||
+		    !next_bytes(&at, end, name_len, &name) || !name || !next_bytes(&at, end, val_len, &val))
+			return OKR_ERR_INVALID_ARG;
+		code = rd_kafka_header_add(hdrs, name, name_len, val, val ? val_len : 0);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int produce_with_headers(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *ch, okr_rec *rec, const okr_msg *m)
+{
+	struct rd_kafka_headers_s *hdrs = rd_kafka_headers_new(8);
+	int code = headers_parse(hdrs, ch->data + m->hdr_off, ch->data + m->hdr_off + m->hdr_len);
+
+	if (!code)
+		code = produce_one(c, rkt, ch, rec, m, hdrs);
+	if (code)
+		rd_kafka_headers_destroy(hdrs);   /* else they belong to the message */
+	return code;
+}
+
+static int produce_any(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *ch, okr_rec *rec, const okr_msg *m)
+{
+	return m->hdr_len ? produce_with_headers(c, rkt, ch, rec, m) : produce_one(c, rkt, ch, rec, m, NULL);
 }
 
 okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
@@ -178,7 +237,7 @@ okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *top
 	atomic_fetch_add(&c->outstanding, n);
 	for (int i = 0; i < n; i++) {
 		struct rd_kafka_topic_s *rkt = topics[msgs[i].topic];
-		int code = rkt ? produce_one(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
+		int code = rkt ? produce_any(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
 
 		if (!code)
 			continue;

@@ -4,7 +4,7 @@ package rdkafka
 #include <stdlib.h>
 #include "okr.h"
 
-_Static_assert(sizeof(okr_msg) == 32, "okr_msg mirrors reconnect.Message");
+_Static_assert(sizeof(okr_msg) == 40, "okr_msg mirrors reconnect.Message");
 */
 import "C"
 
