@@ -72,9 +72,10 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	host := (*C.okr_host_plugin)(p)
 	// The plugin structure is shared by all instances and rewritten at each call, so both
 	// pointers are taken now.
-	relay := flblog.NewRelay(hostLog{host.api, host.instance})
-	number := instances.Number()
-	log := relay.Logger(fmt.Sprintf("output:%s:%s.%d", pluginName, pluginName, number))
+	hostLog := hostLog{host.api, host.instance}
+	name := fmt.Sprintf("output:%s:%s.%d", pluginName, pluginName, instances.Number())
+	relay := flblog.NewRelay(hostLog, name)
+	log := relay.Logger()
 	defer relay.Drain()
 	lastLog.Store(log)
 	cfg, err := config.Decode(config.GetterFunc(func(name string) string {
@@ -95,13 +96,19 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	for _, w := range cfg.Warnings {
 		log.Warn(w) //nolint:sloglint // the text is made by package config
 	}
+	heir, same := instances.Claim(cfg)
+	if same {
+		heir.Resume(hostLog, name)
+		lastLog.Store(heir.Logger())
+		return heir, nil
+	}
 	log.Info("starting", "version", version.Version, "librdkafka", rdkafka.Version(), "features", rdkafka.Features(), "settings", cfg.Summary())
 	log.Info("nothing is lost only with Retry_Limit no_limits in this section, storage.type filesystem at the inputs and a scheduler.cap of about 10 in [SERVICE], none of which a plugin can see")
 	return plugin.New(plugin.Options{
 		Config: cfg,
 		Open:   rdkafka.Opener(rdkafka.Options{Properties: props, KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout, Logger: log}),
 		Relay:  relay,
-		Logger: log,
+		Heir:   heir,
 	})
 }
 

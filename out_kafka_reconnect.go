@@ -45,6 +45,9 @@ func main() {}
 func FLBPluginPreRegister(hot C.int) (r C.int) {
 	defer recovered(&r, plugin.Error)
 	reloading.Store(hot == 1)
+	if hot == 1 {
+		instances.ExpectReload()
+	}
 	return 0
 }
 
@@ -119,9 +122,7 @@ func FLBPluginOutputPreExit(byReload C.int) (r C.int) {
 //export FLBPluginExitCtx
 func FLBPluginExitCtx(ctx unsafe.Pointer) (r C.int) {
 	defer recovered(&r, plugin.OK)
-	if in, ok := instances.Remove(uintptr(ctx)); ok {
-		in.Close(reloading.Load())
-	}
+	instances.End(uintptr(ctx), reloading.Load())
 	return C.int(plugin.OK)
 }
 
@@ -130,7 +131,7 @@ func FLBPluginExitCtx(ctx unsafe.Pointer) (r C.int) {
 //export FLBPluginExit
 func FLBPluginExit() (r C.int) {
 	defer recovered(&r, plugin.OK)
-	instances.CloseAll(reloading.Load())
+	instances.CloseAll()
 	return C.int(plugin.OK)
 }
 

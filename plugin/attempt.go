@@ -1,12 +1,9 @@
 package plugin
 
 import (
-	"slices"
 	"time"
 
 	"out_kafka_reconnect/plugin/delivery"
-	"out_kafka_reconnect/reconnect"
-	"out_kafka_reconnect/reconnect/fsm"
 )
 
 // attempt carries out one flush call after the other on a goroutine of its own.
@@ -19,9 +16,8 @@ type attempt struct {
 	job     *job
 	key     delivery.Key
 	keyed   bool
+	own     bool // to be taken over whatever comes of it: Fluent Bit is being reloaded
 	receipt *delivery.Receipt
-	batch   *reconnect.Batch // nil until the chunk was encoded
-	expires time.Time
 }
 
 // serve answers the job. A panic of ours becomes Retry: nothing is lost by it.
@@ -34,11 +30,10 @@ func (a *attempt) serve(j *job) {
 				a.keep(a.receipt)
 			}
 		}
-		a.job, a.receipt, a.batch = nil, nil, nil
+		a.job, a.receipt = nil, nil
 		j.done <- struct{}{}
 	}()
-	a.job, a.keyed, a.batch = j, false, nil
-	a.expires = time.Now().Add(a.patience())
+	a.job, a.keyed = j, false
 	j.result = resultOf(a.run())
 }
 
@@ -56,29 +51,31 @@ func (a *attempt) patience() time.Duration {
 }
 
 func (a *attempt) run() outcome {
+	expires := time.Now().Add(a.patience())
+	a.own = a.in.takesOver()
+	// Taken before anything is handed over: a refusal from then on is not missed.
+	refusal := a.in.sup.Refused()
 	r := a.known()
 	if r == nil {
-		if !a.in.sup.Admit() {
-			return refused
+		var o outcome
+		if r, o = a.post(); r == nil {
+			return o
 		}
-		a.encode()
-		if len(a.batch.Messages) == 0 {
-			return a.nothing()
-		}
-		if a.full() {
-			return queueFull
-		}
-		r = delivery.NewReceipt(len(a.batch.Messages))
 	}
 	a.receipt = r
-	o := a.deliver(r)
+	o := a.wait(r, expires, refusal)
 	a.receipt = nil
-	if o == delivered {
-		a.finish(r)
-	} else {
+	switch {
+	case o == delivered:
+		return delivered
+	case a.own:
+		a.in.counts.takenOver.Add(1)
+		a.in.quiet.warn("a hot reload waits for Kafka: chunks are taken over into memory, and delivered when a broker is back", 1)
+		return takenOver
+	default:
 		a.keep(r)
+		return o
 	}
-	return o
 }
 
 // known returns the receipt of an earlier attempt at the same bytes.
@@ -86,7 +83,18 @@ func (a *attempt) known() *delivery.Receipt {
 	if a.in.ledger.Len() == 0 {
 		return nil
 	}
-	return a.in.ledger.Take(a.identify())
+	r := a.in.ledger.Take(a.identify())
+	if r == nil {
+		return nil
+	}
+	a.in.courier.Avoid(r)
+	if a.own {
+		a.in.courier.Own(r)
+	}
+	if r.Short() {
+		a.in.courier.Supply(r, a.enc.encode(a.job.chunk, time.Now()))
+	}
+	return r
 }
 
 // identify computes the key at the first need only.
@@ -97,17 +105,47 @@ func (a *attempt) identify() delivery.Key {
 	return a.key
 }
 
-// encode turns the chunk into a batch, once for each call, and reports what was odd.
-func (a *attempt) encode() {
-	if a.batch != nil {
-		return
+// post hands the chunk over to the courier, or says why not.
+func (a *attempt) post() (*delivery.Receipt, outcome) {
+	if a.in.line != nil {
+		a.in.line.Lock()
+		defer a.in.line.Unlock()
+		may, skipped := a.in.line.Turn(a.identify())
+		if skipped > 0 {
+			a.in.quiet.warn("chunks did not come back and are no longer waited for, later ones go first", skipped)
+		}
+		if !may {
+			return nil, notInTurn
+		}
 	}
-	a.batch = a.enc.encode(a.job.chunk, time.Now())
+	b := a.enc.encode(a.job.chunk, time.Now())
+	if len(b.Messages) == 0 {
+		return nil, a.nothing()
+	}
+	spare := int64(0)
+	if a.own {
+		spare = a.in.cfg.CustodyLimit
+	}
+	r := a.in.courier.Post(a.job.tag, b, spare)
+	if r == nil {
+		if a.in.line != nil {
+			a.in.line.Refused(a.identify())
+		}
+		return nil, queueFull
+	}
+	if a.in.line != nil {
+		a.in.line.Passed(a.identify())
+	}
+	if a.own {
+		a.in.courier.Own(r)
+	}
 	a.in.reportFaults(a.job.tag, &a.enc.faults)
+	return r, delivered
 }
 
 // nothing is the outcome of a chunk without a record to send.
 func (a *attempt) nothing() outcome {
+	a.in.reportFaults(a.job.tag, &a.enc.faults)
 	f := &a.enc.faults
 	if f.undecodable > 0 && f.unencodable == 0 {
 		return undecodable
@@ -115,191 +153,30 @@ func (a *attempt) nothing() outcome {
 	return noRecords
 }
 
-// full tells whether the chunk must wait for room. An empty queue takes any chunk.
-func (a *attempt) full() bool {
-	queued := a.in.queued.Load()
-	return queued > 0 && queued+batchBytes(a.batch) > a.in.cfg.QueueLimit
-}
-
-func batchBytes(b *reconnect.Batch) int64 {
-	return int64(len(b.Data)) + messageOverhead*int64(len(b.Messages))
-}
-
-// deliver brings the receipt as far as the time allows.
-func (a *attempt) deliver(r *delivery.Receipt) outcome {
-	for {
-		// Taken before anything is handed over: a refusal from then on is not missed.
-		refusal := a.in.sup.Refused()
-		if r.Running() == nil {
-			if o := a.produce(r); o != delivered {
-				return o
-			}
-		}
-		if o := a.wait(r.Running(), refusal); o != delivered {
-			return o
-		}
-		again := r.Collect()
-		if r.Complete() {
-			return delivered
-		}
-		if len(again) > 0 {
-			a.in.quiet.warn("records were not delivered and will be produced again", len(again),
-				"tag", a.job.tag, "class", again[0].Class, "code", again[0].Code, "err", again[0].Text)
-			return failed
-		}
-		// What is left is to be produced apart, as long as the time lasts.
-	}
-}
-
-// produce hands the open messages over: delivered when that is done, else why not.
-func (a *attempt) produce(r *delivery.Receipt) outcome {
-	if !a.in.sup.Admit() {
-		return refused
-	}
-	a.encode()
-	release := func() {}
-	if r.Apart() {
-		if !a.clear() {
-			return waiting
-		}
-		release = a.in.lane.Unlock
-	} else {
-		if !a.poll(a.in.lane.TryRLock) {
-			return waiting // another chunk has the client for itself
-		}
-		defer a.in.lane.RUnlock()
-	}
-	b := subset(a.batch, r.Open())
-	d, err := a.in.sup.Produce(b)
-	if err != nil {
-		release()
-		return refused
-	}
-	a.in.follow(d, batchBytes(b), release)
-	r.Produced(d)
-	return delivered
-}
-
-// clear takes the lane and waits until nothing is in the client's hands; false, without the
-// lane, when the time does not last for that.
-func (a *attempt) clear() bool {
-	if !a.poll(a.in.lane.TryLock) {
-		return false
-	}
-	if !a.poll(func() bool { return a.in.queued.Load() == 0 }) {
-		a.in.lane.Unlock()
-		return false
-	}
-	return true
-}
-
-// poll tries every millisecond until it succeeds or the time of the call is over. It waits for
-// the lane only, which is free unless a broker has refused a batch for good.
-func (a *attempt) poll(ok func() bool) bool {
-	for !ok() {
-		left := time.Until(a.expires)
-		if left <= 0 || !a.in.sup.Admit() {
-			return false
-		}
-		a.timer.Reset(min(left, time.Millisecond))
-		<-a.timer.C
-	}
-	return true
-}
-
-// follow keeps the account of what is in the client's hands; release is called when this
-// delivery has settled.
-func (in *Instance) follow(d *reconnect.Delivery, bytes int64, release func()) {
-	in.queued.Add(bytes)
-	d.Then(func() {
-		in.queued.Add(-bytes)
-		if answered(d) {
-			in.slow.Store(false)
-		}
-		release()
-	})
-}
-
-// answered tells whether a broker has judged any of the records: it is there and keeps up.
-func answered(d *reconnect.Delivery) bool {
-	return d.Acked() > 0 || slices.ContainsFunc(d.Failures(), func(f reconnect.Failure) bool {
-		return f.Class == fsm.ClassRecord && !f.Refused
-	})
-}
-
-// wait waits for the delivery: delivered when it has settled, else why not.
-func (a *attempt) wait(d *reconnect.Delivery, refusal <-chan struct{}) outcome {
-	a.timer.Reset(time.Until(a.expires))
+// wait waits for the receipt: delivered when it is complete, else why not.
+func (a *attempt) wait(r *delivery.Receipt, expires time.Time, refusal <-chan struct{}) outcome {
+	o := refused
+	a.timer.Reset(time.Until(expires))
 	select {
-	case <-d.Done():
-		return delivered
+	case <-r.Done():
+	case <-r.Blocked():
+		o = waiting
 	case <-refusal:
 	case <-a.in.closing:
 	case <-a.timer.C:
 		a.in.slow.Store(true)
-		return a.settledOr(d, waiting)
+		o = waiting
 	}
-	return a.settledOr(d, refused)
-}
-
-// settledOr prefers a result that is there over any reason to give up.
-func (a *attempt) settledOr(d *reconnect.Delivery, o outcome) outcome {
-	select {
-	case <-d.Done():
+	if r.Complete() { // a result that is there is better than any reason to give up
 		return delivered
-	default:
-		return o
 	}
+	return o
 }
 
 // keep puts the receipt back for Fluent Bit's next attempt.
 func (a *attempt) keep(r *delivery.Receipt) {
-	if n := a.in.ledger.Put(a.identify(), r); n > 0 {
+	glimpse := delivery.GlimpseOf(a.job.tag, a.job.chunk)
+	if n := a.in.ledger.Put(a.identify(), glimpse, r); n > 0 {
 		a.in.quiet.warn("receipts of chunks that did not come back were forgotten", n)
-	}
-}
-
-// finish accounts for a chunk whose records have all come to their end.
-func (a *attempt) finish(r *delivery.Receipt) {
-	c := &a.in.counts
-	c.acked.Add(int64(r.Acked()))
-	c.doubtful.Add(int64(r.Doubtful()))
-	if len(r.Rejected) == 0 {
-		return
-	}
-	c.rejected.Add(int64(len(r.Rejected)))
-	a.encode()
-	byCode := map[int]int{}
-	for _, f := range r.Rejected {
-		byCode[f.Code]++
-	}
-	for _, f := range r.Rejected {
-		n := byCode[f.Code]
-		if n == 0 {
-			continue
-		}
-		delete(byCode, f.Code)
-		m := a.batch.Messages[f.Index]
-		a.in.quiet.warn("records can never be written and were left out", n,
-			"tag", a.job.tag, "topic", a.batch.Topics[m.Topic], "size", m.ValLen, "code", f.Code, "err", f.Text)
-	}
-}
-
-// reportFaults writes one line for each kind of oddity in a chunk.
-func (in *Instance) reportFaults(tag string, f *faults) {
-	if f.undecodable > 0 {
-		in.quiet.warn("bytes of a chunk are no record and were left out", f.undecodable,
-			"tag", tag, "offset", f.undecodableOffset, "err", f.undecodableReason)
-	}
-	if f.unencodable > 0 {
-		in.quiet.warn("records have no JSON form and were left out", f.unencodable,
-			"tag", tag, "offset", f.unencodableOffset, "err", f.unencodableReason)
-	}
-	if f.badTimes > 0 {
-		in.quiet.warn("records without a usable time got the time of the flush", f.badTimes, "tag", tag)
-	}
-	if f.refusedTopics > 0 {
-		in.quiet.warn("records went to the default topic, theirs is not possible", f.refusedTopics,
-			"tag", tag, "topic", f.refusedTopic, "too_many_topics", f.refusedLimit)
 	}
 }

@@ -11,14 +11,14 @@ import (
 // BenchmarkFlush_Refused is a flush while all brokers are down: it must cost the host
 // next to nothing, because every waiting chunk is tried again and again.
 func BenchmarkFlush_Refused(b *testing.B) {
-	relay := flblog.NewRelay(&host{})
+	relay := flblog.NewRelay(&host{}, "bench")
 	net := reconnecttest.NewNetwork("a:1")
 	net.Set(reconnecttest.Down)
-	in, err := New(Options{Config: decode(b, nil), Open: net.Open, Relay: relay, Logger: relay.Logger("bench")})
+	in, err := New(Options{Config: decode(b, nil), Open: net.Open, Relay: relay})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer in.Close(false)
+	defer in.Close()
 	for in.sup.Admit() {
 		time.Sleep(time.Millisecond)
 	}

@@ -152,27 +152,3 @@ func (f *faults) noteRefusal(route *format.Route) {
 	}
 	f.refusedTopics++
 }
-
-// subset is the batch of some messages of b only, by index, with their bytes only: the client
-// copies the data of a batch as a whole.
-func subset(b *reconnect.Batch, indexes []int) *reconnect.Batch {
-	if len(indexes) == len(b.Messages) {
-		return b
-	}
-	out := &reconnect.Batch{Topics: b.Topics, Messages: make([]reconnect.Message, len(indexes))}
-	for i, x := range indexes {
-		m := b.Messages[x]
-		value := b.Data[m.ValOff : m.ValOff+m.ValLen]
-		m.ValOff = int32(len(out.Data))
-		out.Data = append(out.Data, value...)
-		if m.KeyLen > 0 {
-			key := b.Data[m.KeyOff : m.KeyOff+m.KeyLen]
-			m.KeyOff = int32(len(out.Data))
-			out.Data = append(out.Data, key...)
-		} else {
-			m.KeyOff = 0 // an empty key needs no bytes, a null key has none
-		}
-		out.Messages[i] = m
-	}
-	return out
-}

@@ -19,55 +19,55 @@ import (
 // many tasks.
 const maxReceipts = 16384
 
-// messageOverhead is what librdkafka needs for a queued message besides key and value.
-const messageOverhead = 200
-
 // Options are what an Instance is made of.
 type Options struct {
 	Config *config.Config
 	// Open makes the Kafka client.
 	Open reconnect.Opener
-	// Relay and Logger write to Fluent Bit's log.
-	Relay  *flblog.Relay
-	Logger *slog.Logger
+	// Relay writes to Fluent Bit's log.
+	Relay *flblog.Relay
+	// Heir, if set, is an instance of the same destination that a hot reload has ended:
+	// what it has not delivered, and what it remembers, goes on here.
+	Heir *Instance
 }
 
 // Instance is one [OUTPUT] section at work. Its methods may be called from any number of
 // threads at once.
 type Instance struct {
-	cfg    *config.Config
-	sup    *reconnect.Supervisor
-	ledger *delivery.Ledger
-	relay  *flblog.Relay
-	log    *slog.Logger
-	quiet  *quiet
+	cfg     *config.Config
+	sup     *reconnect.Supervisor
+	courier *delivery.Courier
+	ledger  *delivery.Ledger
+	line    *delivery.Line // nil unless ordered
+	relay   *flblog.Relay
+	log     *slog.Logger
+	quiet   *quiet
 
 	jobs    chan *job
 	jobPool sync.Pool
 	closing chan struct{}
 
-	mu      sync.Mutex     // guards closed, and workers against an Add during its Wait
+	mu      sync.Mutex     // guards closed and parked, and workers against an Add during its Wait
 	closed  bool           // closing is closed
+	parked  *time.Timer    // ends the wait for the section to come back
 	workers sync.WaitGroup // the goroutines that serve jobs
 
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
 	// a worker waits no longer than the engine would, because at a stop Fluent Bit works a
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
 	slow atomic.Bool
-	// lane is held for reading while a batch is handed over, and for writing as long as one
-	// that must be alone in the client's hands is there.
-	lane sync.RWMutex
-	// queued counts the bytes in the client's hands.
-	queued atomic.Int64
+	// reload is when a hot reload was announced, in nanoseconds since 1970; 0 if none was.
+	reload atomic.Int64
 	counts counts
 	// panicked limits the stack traces to one.
 	panicked sync.Once
 }
 
-// counts is what the closing line tells.
+// counts is what the closing line tells, besides the courier's.
 type counts struct {
-	acked, rejected, doubtful atomic.Int64
-	ok, retried, undecodable  atomic.Int64
+	rejected                 atomic.Int64 // records
+	ok, retried, undecodable atomic.Int64 // chunks
+	takenOver                atomic.Int64 // chunks
 }
 
 // job is one flush call on its way to a goroutine of ours and back.
@@ -85,12 +85,12 @@ func New(o Options) (*Instance, error) {
 	if _, err := newEncoder(o.Config); err != nil {
 		return nil, fmt.Errorf("plugin: making the encoder: %w", err)
 	}
+	log := o.Relay.Logger()
 	in := &Instance{
 		cfg:     o.Config,
-		ledger:  delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts),
 		relay:   o.Relay,
-		log:     o.Logger,
-		quiet:   newQuiet(o.Logger),
+		log:     log,
+		quiet:   newQuiet(log),
 		jobs:    make(chan *job),
 		closing: make(chan struct{}),
 	}
@@ -98,14 +98,49 @@ func New(o Options) (*Instance, error) {
 	sup, err := reconnect.New(reconnect.Options{
 		Config:   machineConfig(o.Config),
 		Open:     o.Open,
-		Observer: reconnect.NewLogObserver(o.Logger),
-		Logger:   o.Logger,
+		Observer: reconnect.NewLogObserver(log),
+		Logger:   log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	in.sup = sup
+	if o.Heir != nil {
+		in.inherit(o.Heir)
+		log.Info("going on after a hot reload with other settings")
+		return in, nil
+	}
+	in.courier = delivery.New(in.courierOptions(), sup)
+	in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
+	if o.Config.Ordered {
+		in.line = delivery.NewLine(o.Config.OrderedWait)
+	}
 	return in, nil
+}
+
+// courierOptions is the courier's part of the section.
+func (in *Instance) courierOptions() delivery.Options {
+	return delivery.Options{
+		Limit:      in.cfg.QueueLimit,
+		Ordered:    in.cfg.Ordered,
+		BackoffMin: in.cfg.ReconnectBackoffMin,
+		BackoffMax: in.cfg.ReconnectBackoffMax,
+		Reject:     in.reject,
+		Trouble:    in.trouble,
+		Answered:   func() { in.slow.Store(false) },
+	}
+}
+
+// inherit takes over what an ended instance has not delivered. Its client may finish what
+// it has in hands; what it can't comes back to the courier and goes to the new one.
+func (in *Instance) inherit(old *Instance) {
+	in.courier, in.ledger = old.courier, old.ledger
+	in.courier.Reconfigure(in.courierOptions(), in.sup)
+	in.ledger.SetTTL(in.cfg.ReceiptTTL)
+	if in.cfg.Ordered {
+		in.line = delivery.NewLine(in.cfg.OrderedWait)
+	}
+	go old.release(in.cfg.ReloadTimeout)
 }
 
 // Logger is the instance's own.
@@ -114,7 +149,7 @@ func (in *Instance) Logger() *slog.Logger { return in.log }
 // Flush delivers one chunk; worker tells that the caller is a worker thread, which may
 // wait. The bytes and the tag are not used after the return.
 func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
-	if !in.sup.Admit() && in.ledger.Len() == 0 {
+	if !in.sup.Admit() && in.pointless(chunk, tag) {
 		in.counts.retried.Add(1)
 		in.relay.Drain()
 		return resultOf(refused)
@@ -136,6 +171,16 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 	}
 	in.relay.Drain()
 	return r
+}
+
+// pointless tells of a chunk that comes while all brokers are down whether nothing can be
+// done for it: it is on its way already, or there is no room for it. It is a matter of less
+// than a microsecond, as every waiting chunk is tried again and again.
+func (in *Instance) pointless(chunk []byte, tag string) bool {
+	if in.takesOver() {
+		return false
+	}
+	return !in.courier.Room(int64(len(chunk))) || in.ledger.Pending(delivery.GlimpseOf(tag, chunk))
 }
 
 // hand gives the job to a goroutine that is free, or to a new one: there are as many as
@@ -176,21 +221,48 @@ func (in *Instance) work(j *job) {
 	}
 }
 
-// Close drains and releases everything. It blocks for shutdown_timeout at most, for
-// reload_timeout at a hot reload.
-func (in *Instance) Close(byReload bool) {
+// end stops serving; false when it had done so before.
+func (in *Instance) end() bool {
 	in.mu.Lock()
-	again := in.closed
+	defer in.mu.Unlock()
+	if in.closed {
+		return false
+	}
 	in.closed = true
-	in.mu.Unlock()
-	if again {
+	close(in.closing)
+	if in.parked != nil {
+		in.parked.Stop()
+	}
+	return true
+}
+
+// Close delivers what it can within shutdown_timeout, which it does not exceed, and
+// releases everything.
+func (in *Instance) Close() {
+	if !in.end() {
 		return
 	}
-	close(in.closing)
-	limit := in.cfg.ShutdownTimeout
-	if byReload {
-		limit = in.cfg.ReloadTimeout
+	in.courier.Stop()
+	in.closeSupervisor(in.cfg.ShutdownTimeout)
+	st := in.courier.Status()
+	if st.Owned > 0 {
+		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", st.Owned)
 	}
+	in.log.Info("stopped",
+		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
+		"records_acknowledged", st.Acked, "records_rejected", in.counts.rejected.Load(),
+		"duplicates_avoided", st.Avoided, "possible_duplicates", st.Doubtful, "receipts_left", in.ledger.Len())
+	in.relay.Close()
+}
+
+// release closes an instance whose courier has gone on with another one.
+func (in *Instance) release(limit time.Duration) {
+	if in.end() {
+		in.closeSupervisor(limit)
+	}
+}
+
+func (in *Instance) closeSupervisor(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := in.sup.Close(ctx)
@@ -198,11 +270,6 @@ func (in *Instance) Close(byReload bool) {
 	if err != nil {
 		in.log.Warn("closing took too long, the rest goes on by itself", "err", err)
 	}
-	in.log.Info("stopped",
-		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
-		"records_acknowledged", in.counts.acked.Load(), "records_rejected", in.counts.rejected.Load(),
-		"possible_duplicates", in.counts.doubtful.Load(), "receipts_left", in.ledger.Len())
-	in.relay.Close()
 }
 
 // panicLogged writes the stack of the first panic.

@@ -3,9 +3,9 @@ package plugin
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,18 +80,20 @@ func inBubble(t *testing.T, s settings, f func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{}
-		relay := flblog.NewRelay(h)
+		relay := flblog.NewRelay(h, "test")
 		net := reconnecttest.NewNetwork("a:1")
-		in, err := New(Options{Config: decode(t, s), Open: net.Open, Relay: relay, Logger: relay.Logger("test")})
+		in, err := New(Options{Config: decode(t, s), Open: net.Open, Relay: relay})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := &bench{Instance: in, t: t, net: net, host: h}
 		time.Sleep(time.Second)
+		defer func() {
+			in.Close()
+			// The timers of the supervisor's own lines end with the bubble's time.
+			time.Sleep(time.Minute)
+		}()
 		f(b)
-		in.Close(false)
-		// The timers of the supervisor's own lines end with the bubble's time.
-		time.Sleep(time.Minute)
 	})
 }
 
@@ -203,7 +205,7 @@ func TestInstance_OutageRefusesAtOnceAndDoublesNothing(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		b.net.Set(reconnecttest.Serving)
 		time.Sleep(7 * time.Second)
-		b.wantStored(5) // went out by themselves
+		b.wantStored(10) // went out by themselves
 		b.flush(records(1, 5), true, OK)
 		b.flush(records(100, 5), true, OK)
 		b.wantStored(10)
@@ -248,7 +250,7 @@ func TestInstance_QueueLimitAnswersRetry(t *testing.T) {
 		if b.ledger.Len() != 1 {
 			t.Errorf("%d receipts: the second chunk must not be in the queue", b.ledger.Len())
 		}
-		if q := b.queued.Load(); q < 800_000 || q > 1<<20 {
+		if q := b.courier.Status().Queued; q < 800_000 || q > 1<<20 {
 			t.Errorf("%d bytes queued", q)
 		}
 	})
@@ -276,17 +278,24 @@ func TestInstance_RejectedRecordIsLeftOutAndTold(t *testing.T) {
 
 func TestInstance_OperatorFixableFailureIsTriedAgain(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
-		missing := true
+		var missing atomic.Bool
+		missing.Store(true)
 		b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
-			if missing && strings.Contains(m.Value, `"3"`) {
+			if missing.Load() && strings.Contains(m.Value, `"3"`) {
 				return &reconnect.Failure{Class: fsm.ClassTopic, Code: 3, Text: "unknown topic"}
 			}
 			return nil
 		}
+		start := time.Now()
 		b.flush(records(1, 5), true, Retry)
-		missing = false
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("waited %v for an operator", took)
+		}
+		b.wantStored(4)
+		missing.Store(false)
+		time.Sleep(5 * time.Second)
+		b.wantStored(5) // by itself
 		b.flush(records(1, 5), true, OK)
-		b.wantStored(5)
 	})
 }
 
@@ -326,7 +335,7 @@ func TestInstance_CloseAnswersWaitingFlushes(t *testing.T) {
 		go func() { done <- b.Flush(records(1, 5), "tag", true) }()
 		time.Sleep(time.Second)
 		start := time.Now()
-		b.Close(false)
+		b.Close()
 		if r := <-done; r != Retry {
 			t.Errorf("%v", r)
 		}
@@ -357,34 +366,10 @@ func TestInstance_ManyFlushesAtOnce(t *testing.T) {
 	})
 }
 
-func TestRegistry(t *testing.T) {
-	var r Registry
-	if r.Number() != 0 || r.Number() != 1 {
-		t.Error("numbers count from 0")
-	}
-	a, b := &Instance{}, &Instance{}
-	ca, cb := r.Add(a), r.Add(b)
-	if ca == 0 || ca == cb {
-		t.Error("contexts are distinct and not null")
-	}
-	if _, ok := r.Only(); ok {
-		t.Error("two are not one")
-	}
-	if in, ok := r.Remove(ca); !ok || in != a {
-		t.Error("remove")
-	}
-	if _, ok := r.Get(ca); ok {
-		t.Error("removed and still there")
-	}
-	if in, ok := r.Only(); !ok || in != b {
-		t.Error("only")
-	}
-}
-
 func TestResultOf(t *testing.T) {
 	for o, want := range map[outcome]Result{
-		delivered: OK, noRecords: OK, undecodable: Error,
-		refused: Retry, queueFull: Retry, waiting: Retry, failed: Retry, panicked: Retry, outcome(200): Retry,
+		delivered: OK, takenOver: OK, noRecords: OK, undecodable: Error,
+		refused: Retry, queueFull: Retry, notInTurn: Retry, waiting: Retry, panicked: Retry, outcome(200): Retry,
 	} {
 		if got := resultOf(o); got != want {
 			t.Errorf("%d: %v, want %v", o, got, want)
@@ -424,7 +409,7 @@ func TestInstance_RefusedBatchesLoseOnlyTheBadRecord(t *testing.T) {
 }
 
 // inFlight is how many messages are in the client's hands.
-func (b *bench) inFlight() int { return int(b.queued.Load() / (messageOverhead + 20)) }
+func (b *bench) inFlight() int { return b.sup.Outstanding() }
 
 // While acknowledgements are overdue the engine's thread does not wait for each chunk anew.
 func TestInstance_EngineWaitsOnceForABrokerThatHangs(t *testing.T) {
@@ -438,26 +423,4 @@ func TestInstance_EngineWaitsOnceForABrokerThatHangs(t *testing.T) {
 			t.Errorf("a hundred flushes kept the engine for %v", took)
 		}
 	})
-}
-
-func TestSubset_HoldsOnlyItsMessages(t *testing.T) {
-	b := &reconnect.Batch{
-		Topics: []string{"x", "y"}, Data: []byte("aaKEYbbbcc"),
-		Messages: []reconnect.Message{
-			{ValOff: 0, ValLen: 2, KeyLen: reconnect.NoKey},
-			{Topic: 1, KeyOff: 2, KeyLen: 3, ValOff: 5, ValLen: 3, Partition: reconnect.PartitionAny},
-			{KeyOff: 9, KeyLen: 0, ValOff: 8, ValLen: 2},
-		},
-	}
-	got := subset(b, []int{1, 2})
-	want := []reconnect.Message{
-		{Topic: 1, KeyOff: 3, KeyLen: 3, ValOff: 0, ValLen: 3, Partition: reconnect.PartitionAny},
-		{KeyLen: 0, ValOff: 6, ValLen: 2},
-	}
-	if string(got.Data) != "bbbKEYcc" || !slices.Equal(got.Messages, want) {
-		t.Errorf("%q %+v", got.Data, got.Messages)
-	}
-	if subset(b, []int{0, 1, 2}) != b {
-		t.Error("the whole is the batch itself")
-	}
 }

@@ -1,23 +1,28 @@
 package plugin
 
-import "sync"
+import (
+	"slices"
+	"sync"
 
-// Registry holds the live instances by the number that Fluent Bit keeps as their context.
-// The zero value is ready; it is safe for concurrent use.
+	"out_kafka_reconnect/plugin/config"
+)
+
+// Registry holds the instances of a process: the live ones by the number that Fluent Bit
+// keeps as their context, and those that a hot reload has ended, until the section comes
+// back. The zero value is ready; it is safe for concurrent use.
 type Registry struct {
-	mu   sync.RWMutex
-	last uintptr
-	made int
-	live map[uintptr]*Instance
+	mu     sync.Mutex
+	last   uintptr
+	live   map[uintptr]*Instance
+	parked []*Instance
 }
 
-// Number counts the instances of a process from 0; it names them in the log, because
-// Fluent Bit shows neither name nor alias to a Go plugin.
+// Number is that of the next section, from 0 in each pipeline; it names the instance in
+// the log, because Fluent Bit shows neither name nor alias to a Go plugin.
 func (r *Registry) Number() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.made++
-	return r.made - 1
+	return len(r.live)
 }
 
 // Add registers an instance and returns its context, which is never 0.
@@ -34,41 +39,110 @@ func (r *Registry) Add(in *Instance) uintptr {
 
 // Get returns the instance of a context.
 func (r *Registry) Get(context uintptr) (*Instance, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	in, ok := r.live[context]
 	return in, ok
 }
 
 // Only returns the instance when there is exactly one.
 func (r *Registry) Only() (*Instance, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, in := range r.live {
 		return in, len(r.live) == 1
 	}
 	return nil, false
 }
 
-// Remove takes an instance out; false for a context that was never made or is gone.
-func (r *Registry) Remove(context uintptr) (*Instance, bool) {
+// ExpectReload notes that a hot reload was announced: the pipeline drains, and the exits
+// follow.
+func (r *Registry) ExpectReload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, in := range r.live {
+		in.expectReload()
+	}
+}
+
+// End takes an instance out: it is closed, or parked when a hot reload ends it. A context
+// that was never made, or is gone, is ignored. When the last one is closed, what is parked
+// is closed too.
+func (r *Registry) End(context uintptr, byReload bool) {
+	r.mu.Lock()
 	in, ok := r.live[context]
 	delete(r.live, context)
-	return in, ok
+	ending := []*Instance{in}
+	switch {
+	case !ok:
+		ending = nil
+	case byReload:
+		r.parked = append(r.parked, in)
+	case len(r.live) == 0:
+		ending = append(ending, r.parked...)
+		r.parked = nil
+	}
+	r.mu.Unlock()
+	if byReload && ok {
+		in.park(r.retire)
+		return
+	}
+	closeAll(ending)
 }
 
 // CloseAll takes out and closes every instance that is left, side by side, so that
 // several of them cost no more time than one.
-func (r *Registry) CloseAll(byReload bool) {
+func (r *Registry) CloseAll() {
 	r.mu.Lock()
-	left := r.live
-	r.live = nil
+	left := r.parked
+	for _, in := range r.live {
+		left = append(left, in)
+	}
+	r.live, r.parked = nil, nil
 	r.mu.Unlock()
+	closeAll(left)
+}
+
+func closeAll(left []*Instance) {
 	var wg sync.WaitGroup
 	for _, in := range left {
-		wg.Go(func() { in.Close(byReload) })
+		wg.Go(in.Close)
 	}
 	wg.Wait()
+}
+
+// Claim returns the parked instance that goes on with a section: one of the same settings,
+// which can serve on as it is (same), or else one of the same destination, whose heir the
+// new instance is to be; nil if there is none.
+func (r *Registry) Claim(c *config.Config) (in *Instance, same bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.parked, func(in *Instance) bool { return in.cfg.Equal(c) })
+	same = i >= 0
+	if !same {
+		i = slices.IndexFunc(r.parked, func(in *Instance) bool { return in.cfg.SameDestination(c) })
+	}
+	if i < 0 {
+		return nil, false
+	}
+	in = r.parked[i]
+	r.parked = slices.Delete(r.parked, i, i+1)
+	return in, same
+}
+
+// retire closes a parked instance that nobody has claimed, once it has delivered what
+// exists nowhere else.
+func (r *Registry) retire(in *Instance) {
+	r.mu.Lock()
+	i := slices.Index(r.parked, in)
+	if i >= 0 && in.courier.Status().Owned == 0 {
+		r.parked = slices.Delete(r.parked, i, i+1)
+		r.mu.Unlock()
+		in.Close()
+		return
+	}
+	r.mu.Unlock()
+	if i >= 0 {
+		in.park(r.retire)
+	}
 }

@@ -33,12 +33,13 @@ type outcome uint8
 
 const (
 	delivered   outcome = iota // every record came to its end
+	takenOver                  // the records are ours now: Fluent Bit is being reloaded
 	noRecords                  // nothing in the chunk is a record, and nothing is broken
 	undecodable                // there are bytes, and no record among them
 	refused                    // all brokers are down, or the instance is closing
-	queueFull                  // the bound on the client's queue is reached
+	queueFull                  // the bound on what waits is reached
+	notInTurn                  // ordered: an earlier chunk has not come back yet
 	waiting                    // the acknowledgements did not come in time
-	failed                     // some records came back and must be produced again
 	panicked                   // a fault of ours
 )
 
@@ -47,7 +48,7 @@ const (
 // storage.keep.rejected is on.
 func resultOf(o outcome) Result {
 	switch o {
-	case delivered, noRecords:
+	case delivered, takenOver, noRecords:
 		return OK
 	case undecodable:
 		return Error

@@ -118,10 +118,18 @@ func (l *loop) publish() {
 	if admit && l.released {
 		l.refused, l.released = make(chan struct{}), false
 	}
-	if v := l.s.view.Load(); v != nil && v.state == state && v.admit == admit && v.client == l.client && v.refused == l.refused {
+	old := l.s.view.Load()
+	if old != nil && old.state == state && old.admit == admit && old.client == l.client && old.refused == l.refused {
 		return
 	}
-	l.s.view.Store(&view{state: state, admit: admit, client: l.client, refused: l.refused})
+	wasOpen := old != nil && old.admit
+	if wasOpen && !admit {
+		l.opened = make(chan struct{})
+	}
+	l.s.view.Store(&view{state: state, admit: admit, client: l.client, refused: l.refused, opened: l.opened})
+	if admit && !wasOpen {
+		close(l.opened)
+	}
 }
 
 // release lets waiting flushes go. The view refuses by now, so that whoever takes the

@@ -22,8 +22,8 @@ type view struct {
 	// admit is the machine's flush gate, and that a client is there.
 	admit  bool
 	client *handle
-	// refused is closed when waiting flushes are to give up.
-	refused chan struct{}
+	// refused is closed when waiting flushes are to give up, opened when flushes are admitted.
+	refused, opened chan struct{}
 }
 
 // Admit tells whether a flush may hand records over now. It takes no lock and a few
@@ -36,12 +36,11 @@ func (s *Supervisor) Admit() bool {
 	return false
 }
 
-// Gate tells what Admit would, without counting.
-func (s *Supervisor) Gate() fsm.Gate {
-	if s.view.Load().admit {
-		return fsm.Admit
-	}
-	return fsm.Refuse
+// Admitted tells what Admit would, without counting, and gives a channel that is closed
+// when batches are taken (again); after Close it stays open for good.
+func (s *Supervisor) Admitted() (bool, <-chan struct{}) {
+	v := s.view.Load()
+	return v.admit, v.opened
 }
 
 // State returns the state of the machine as of its last step.

@@ -30,6 +30,7 @@ type loop struct {
 
 	refused  chan struct{} // of the current view
 	released bool          // refused is closed
+	opened   chan struct{} // of the current view, closed while it admits
 
 	// jobs counts goroutines that close a client or wait for a heartbeat.
 	jobs  int
@@ -63,6 +64,7 @@ func newLoop(s *Supervisor) *loop {
 		s:       s,
 		timer:   time.NewTimer(time.Hour),
 		refused: make(chan struct{}),
+		opened:  make(chan struct{}),
 	}
 	machine, actions := fsm.New(s.opts.Config, 0)
 	l.machine = machine
@@ -143,7 +145,7 @@ func (l *loop) end() {
 		}
 	}
 	l.timer.Stop()
-	l.s.view.Store(&view{state: fsm.Closed, refused: l.refused})
+	l.s.view.Store(&view{state: fsm.Closed, refused: l.refused, opened: make(chan struct{})})
 	l.release()
 	close(l.s.done)
 }

@@ -5,6 +5,9 @@
 // call of Fluent Bit on one of its threads prints what is queued. When no such call comes
 // within a second (an agent without traffic), the relay prints by itself: late in the
 // right file is good, never is not.
+//
+// A relay outlives the instance of the host that it prints for: a hot reload makes a new
+// one. Between the two it has no host, and keeps what comes up until it is bound again.
 package flblog
 
 import (
@@ -36,9 +39,9 @@ const (
 
 // Relay queues lines for one instance of the plugin.
 type Relay struct {
-	host Host
-
 	mu      sync.Mutex
+	host    Host   // nil while there is none
+	prefix  string // of every line, in square brackets
 	queue   []line
 	dropped int
 	timer   *time.Timer
@@ -51,14 +54,44 @@ type line struct {
 	at    time.Time
 }
 
-// NewRelay returns an empty relay to the host.
-func NewRelay(host Host) *Relay {
-	return &Relay{host: host}
+// NewRelay returns an empty relay to the host. Its lines begin with the prefix in square
+// brackets.
+func NewRelay(host Host, prefix string) *Relay {
+	r := &Relay{}
+	r.Bind(host, prefix)
+	return r
 }
 
-// Logger returns a logger whose lines begin with the prefix in square brackets.
-func (r *Relay) Logger(prefix string) *slog.Logger {
-	return slog.New(&handler{relay: r, prefix: "[" + prefix + "] "})
+// Bind has the relay print through another host, or through none.
+func (r *Relay) Bind(host Host, prefix string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host, r.prefix = host, "["+prefix+"] "
+	if len(r.queue) > 0 && host != nil {
+		r.schedule()
+	}
+}
+
+// Unbind prints what is queued and forgets the host, which is about to end.
+func (r *Relay) Unbind() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.print()
+	r.host = nil
+}
+
+// Logger returns the logger of the relay.
+func (r *Relay) Logger() *slog.Logger { return slog.New(&handler{relay: r}) }
+
+// enabled tells whether a line of this level would be kept. Without a host it is as with
+// the host's default.
+func (r *Relay) enabled(level slog.Level) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.host == nil {
+		return level >= slog.LevelInfo
+	}
+	return r.host.Enabled(level)
 }
 
 // Drain prints what is queued. Call it on threads of the host only.
@@ -79,8 +112,8 @@ func (r *Relay) Close() {
 func (r *Relay) add(l line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		r.host.Print(l.level, l.text)
+	if r.closed && r.host != nil {
+		r.host.Print(l.level, r.prefix+l.text)
 		return
 	}
 	if len(r.queue) == maxQueued {
@@ -88,7 +121,12 @@ func (r *Relay) add(l line) {
 		r.dropped++
 	}
 	r.queue = append(r.queue, l)
-	if r.timer == nil {
+	r.schedule()
+}
+
+// schedule has what is queued printed in time; mu is held.
+func (r *Relay) schedule() {
+	if r.timer == nil && r.host != nil {
 		r.timer = time.AfterFunc(patience, r.Drain)
 	}
 }
@@ -99,38 +137,39 @@ func (r *Relay) print() {
 		r.timer.Stop()
 		r.timer = nil
 	}
+	if r.host == nil {
+		return
+	}
 	now := time.Now()
 	for _, l := range r.queue {
 		// The host stamps a line when it is printed; a reader needs to know when it was made.
 		if now.Sub(l.at) > late {
 			l.text += l.at.Format(" at=15:04:05.000")
 		}
-		r.host.Print(l.level, l.text)
+		r.host.Print(l.level, r.prefix+l.text)
 	}
 	r.queue = r.queue[:0]
 	if r.dropped > 0 {
-		r.host.Print(slog.LevelWarn, "[kafka_reconnect] "+strconv.Itoa(r.dropped)+" log lines were dropped")
+		r.host.Print(slog.LevelWarn, r.prefix+strconv.Itoa(r.dropped)+" log lines were dropped")
 		r.dropped = 0
 	}
 }
 
 // handler formats records as "[prefix] message key=value …".
 type handler struct {
-	relay  *Relay
-	prefix string
-	attrs  string // already formatted, from WithAttrs
-	group  string // "a.b." from WithGroup
+	relay *Relay
+	attrs string // already formatted, from WithAttrs
+	group string // "a.b." from WithGroup
 }
 
 // Enabled implements slog.Handler.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
-	return h.relay.host.Enabled(level)
+	return h.relay.enabled(level)
 }
 
 // Handle implements slog.Handler.
 func (h *handler) Handle(_ context.Context, rec slog.Record) error {
 	var b strings.Builder
-	b.WriteString(h.prefix)
 	b.WriteString(rec.Message)
 	b.WriteString(h.attrs)
 	rec.Attrs(func(a slog.Attr) bool {

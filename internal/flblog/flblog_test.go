@@ -34,8 +34,8 @@ func (h *fakeHost) taken() []string {
 func TestRelay_PrintsOnlyWhenDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHost{}
-		r := NewRelay(h)
-		log := r.Logger("output:kafka_reconnect:kafka_reconnect.0").With("instance", 1)
+		r := NewRelay(h, "output:kafka_reconnect:kafka_reconnect.0")
+		log := r.Logger().With("instance", 1)
 		log.Warn("all brokers down", "reason", "network", "next_in", 1234567*time.Microsecond, "err", "a \"b\"")
 		if got := h.taken(); got != nil {
 			t.Fatalf("printed before a drain: %q", got)
@@ -51,8 +51,8 @@ func TestRelay_PrintsOnlyWhenDrained(t *testing.T) {
 func TestRelay_PrintsByItselfWhenTheHostIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHost{}
-		r := NewRelay(h)
-		r.Logger("x").Info("one")
+		r := NewRelay(h, "x")
+		r.Logger().Info("one")
 		time.Sleep(patience + time.Millisecond)
 		synctest.Wait()
 		// Bubbles begin at midnight, UTC, of the year 2000.
@@ -66,8 +66,8 @@ func TestRelay_PrintsByItselfWhenTheHostIsSilent(t *testing.T) {
 func TestRelay_BoundsItsQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHost{}
-		r := NewRelay(h)
-		log := r.Logger("x")
+		r := NewRelay(h, "x")
+		log := r.Logger()
 		for range maxQueued + 5 {
 			log.Info("line")
 		}
@@ -81,16 +81,43 @@ func TestRelay_BoundsItsQueue(t *testing.T) {
 
 func TestRelay_CutsLongLinesAndFollowsTheLevel(t *testing.T) {
 	h := &fakeHost{min: slog.LevelInfo}
-	r := NewRelay(h)
-	r.Logger("x").Debug("hidden")
-	r.Logger("x").Info("long", "text", strings.Repeat("a", 2*maxLine))
+	r := NewRelay(h, "x")
+	r.Logger().Debug("hidden")
+	r.Logger().Info("long", "text", strings.Repeat("a", 2*maxLine))
 	r.Close()
 	got := h.taken()
 	if len(got) != 1 || len(got[0]) > maxLine+20 {
 		t.Fatalf("%d lines", len(got))
 	}
-	r.Logger("x").Info("after")
+	r.Logger().Info("after")
 	if got := h.taken(); len(got) != 1 {
 		t.Fatalf("a line after Close must go out at once, got %q", got)
 	}
+}
+
+// A hot reload: what comes up between two pipelines is printed by the next one.
+func TestRelay_KeepsLinesWhileThereIsNoHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := &fakeHost{}, &fakeHost{}
+		r := NewRelay(first, "one")
+		log := r.Logger()
+		log.Info("before")
+		r.Unbind()
+		if got := first.taken(); len(got) != 1 {
+			t.Fatalf("the ending host got %q", got)
+		}
+		log.Info("between")
+		log.Debug("not worth keeping")
+		r.Drain()
+		time.Sleep(time.Minute)
+		r.Bind(second, "two")
+		time.Sleep(patience + time.Millisecond)
+		synctest.Wait()
+		if got := second.taken(); len(got) != 1 || !strings.HasPrefix(got[0], "INFO [two] between at=") {
+			t.Fatalf("the next host got %q", got)
+		}
+		if got := first.taken(); got != nil {
+			t.Fatalf("the ended host got %q", got)
+		}
+	})
 }

@@ -100,6 +100,12 @@ type Config struct {
 	ReloadTimeout time.Duration
 	// ReceiptTTL is how long the result of a chunk waits for its retry.
 	ReceiptTTL time.Duration
+	// CustodyLimit bounds the bytes that are taken over at a hot reload, on top of QueueLimit.
+	CustodyLimit int64
+	// Ordered has one chunk at a time under way, in the order in which they came.
+	Ordered bool
+	// OrderedWait is how long a chunk that had to be refused is waited for.
+	OrderedWait time.Duration
 
 	// Warnings are things in the section that are accepted but probably not meant.
 	// Each is one line and starts with the key.

@@ -32,6 +32,8 @@ func TestDecode_Defaults(t *testing.T) {
 		ShutdownTimeout:     3 * time.Second,
 		ReloadTimeout:       10 * time.Second,
 		ReceiptTTL:          time.Hour,
+		CustodyLimit:        256 << 20,
+		OrderedWait:         5 * time.Minute,
 	}
 	got.properties, got.summary, got.keepaliveProbes = nil, "", false
 	if !reflect.DeepEqual(got, want) {

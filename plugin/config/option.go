@@ -49,7 +49,9 @@ type Option struct {
 // Section is a group of options with a heading.
 type Section struct {
 	Title, Intro string
-	Options      []Option
+	// Shapes tells that the options rule the bytes of the messages and where they go.
+	Shapes  bool
+	Options []Option
 }
 
 // Options is the whole table, in the order of the documentation.

@@ -12,11 +12,13 @@ var Sections = []Section{
 	{
 		Title:   "Topics and keys",
 		Intro:   "Topic and key are taken from the record's top level; the field stays in the record.",
+		Shapes:  true,
 		Options: routingOptions,
 	},
 	{
 		Title:   "Time",
 		Intro:   "The time is put into the message value. The timestamp of the Kafka record is the time of producing.",
+		Shapes:  true,
 		Options: timeOptions,
 	},
 	{

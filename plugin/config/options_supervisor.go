@@ -72,8 +72,26 @@ var deliveryOptions = append(prefixed(
 	}, 100*ms, 5*time.Minute, func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 	duration(Option{
 		Name: "reload_timeout", Default: "10s",
-		Doc: "The same at a hot reload.",
+		Doc: "How long a hot reload may wait for Kafka before the plugin takes the waiting chunks over.",
+		Note: "Fluent Bit ends the old pipeline only when every chunk is answered for. What is taken over is kept in memory," +
+			" delivered when a broker is back, and lost if the process ends before that.",
 	}, 100*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.ReloadTimeout }),
+	size(Option{
+		Name: "custody_limit", Default: "256MiB",
+		Doc:  "How many bytes may be taken over at a hot reload, on top of `queue_limit`.",
+		Note: "Chunks beyond it keep the reload waiting.",
+	}, 0, 64*gib, func(c *Config) *int64 { return &c.CustodyLimit }),
+	yesNo(Option{
+		Name: "ordered", Default: "false",
+		Doc: "Whether chunks are delivered one at a time, in the order in which they came.",
+		Note: "The order of records holds across an outage, for one tag of one input with `workers` unset or 1. It costs" +
+			" throughput: one round trip a chunk, and a record that waits holds up everything behind it.",
+	}, func(c *Config) *bool { return &c.Ordered }),
+	duration(Option{
+		Name: "ordered_wait", Default: "5m",
+		Doc:  "With `ordered`: how long a chunk that did not fit into `queue_limit` is waited for before later ones go first.",
+		Note: "Above the longest wait of Fluent Bit between two attempts (`scheduler.cap`).",
+	}, sec, 24*time.Hour, func(c *Config) *time.Duration { return &c.OrderedWait }),
 	duration(Option{
 		Name: "receipt_ttl", Default: "1h",
 		Doc: "How long the result of a chunk is kept for its retry.",

@@ -5,49 +5,43 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/zeebo/xxh3"
 )
-
-// Key identifies a chunk by its tag and its bytes: Fluent Bit hands the same ones over at
-// every attempt, also after a restart.
-type Key struct {
-	hash xxh3.Uint128
-	size int
-}
-
-// KeyOf returns the key of a chunk. It reads every byte, about 0.1 ms for a megabyte.
-func KeyOf(tag string, chunk []byte) Key {
-	h := xxh3.New()
-	_, _ = h.WriteString(tag)
-	_, _ = h.Write([]byte{0}) // a tag holds no NUL: "ab"+"c" is not "a"+"bc"
-	_, _ = h.Write(chunk)
-	return Key{h.Sum128(), len(chunk)}
-}
 
 // Ledger holds the receipts that wait for Fluent Bit's next attempt. It is safe for
 // concurrent use.
 type Ledger struct {
-	ttl   time.Duration
 	limit int
 
 	waiting atomic.Int64 // number of receipts, read without the lock
 
-	mu    sync.Mutex
-	byAge *list.List              // of kept, oldest first
-	byKey map[Key][]*list.Element // oldest first: equal bytes are told apart by count only
+	mu        sync.Mutex
+	ttl       time.Duration
+	byAge     *list.List              // of kept, oldest first
+	byKey     map[Key][]*list.Element // oldest first: equal bytes are told apart by count only
+	byGlimpse map[Glimpse][]*Receipt
 }
 
 type kept struct {
 	key     Key
+	glimpse Glimpse
 	receipt *Receipt
 	since   time.Time
 }
 
 // NewLedger returns an empty ledger. A receipt whose chunk does not come back within ttl
-// is forgotten once nothing of it is in the client's hands; limit bounds their number.
+// is forgotten once it is complete; limit bounds their number.
 func NewLedger(ttl time.Duration, limit int) *Ledger {
-	return &Ledger{ttl: ttl, limit: limit, byAge: list.New(), byKey: map[Key][]*list.Element{}}
+	return &Ledger{
+		ttl: ttl, limit: limit, byAge: list.New(),
+		byKey: map[Key][]*list.Element{}, byGlimpse: map[Glimpse][]*Receipt{},
+	}
+}
+
+// SetTTL changes the time after which a receipt is forgotten.
+func (l *Ledger) SetTTL(ttl time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ttl = ttl
 }
 
 // Len is the number of receipts that wait.
@@ -63,13 +57,31 @@ func (l *Ledger) Take(k Key) *Receipt {
 	return nil
 }
 
+// Pending tells whether a chunk of this glimpse waits for its delivery, with nothing for
+// a retry to collect yet. It may be wrong about a chunk that is new and looks the same.
+func (l *Ledger) Pending(g Glimpse) bool {
+	if l.Len() == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rs := l.byGlimpse[g]
+	for _, r := range rs {
+		if r.Complete() || r.Short() {
+			return false
+		}
+	}
+	return len(rs) > 0
+}
+
 // Put keeps a receipt until the chunk comes back. It returns how many receipts of other
 // chunks were forgotten to make room: expired ones, and the oldest when there are too many.
-func (l *Ledger) Put(k Key, r *Receipt) (forgotten int) {
+func (l *Ledger) Put(k Key, g Glimpse, r *Receipt) (forgotten int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	l.byKey[k] = append(l.byKey[k], l.byAge.PushBack(kept{k, r, now}))
+	l.byKey[k] = append(l.byKey[k], l.byAge.PushBack(kept{k, g, r, now}))
+	l.byGlimpse[g] = append(l.byGlimpse[g], r)
 	l.waiting.Add(1)
 	for e := l.byAge.Front(); e != nil && l.over(e.Value.(kept), now); e = l.byAge.Front() {
 		l.remove(e)
@@ -78,10 +90,10 @@ func (l *Ledger) Put(k Key, r *Receipt) (forgotten int) {
 	return forgotten
 }
 
-// over tells whether the oldest receipt must go. One that is in the client's hands costs
-// its memory there anyway, so only the bound on their number ends it.
+// over tells whether the oldest receipt must go. One whose records are on their way costs
+// their memory anyway, so only the bound on the number ends it.
 func (l *Ledger) over(oldest kept, now time.Time) bool {
-	return l.Len() > l.limit || now.Sub(oldest.since) > l.ttl && !oldest.receipt.Waiting()
+	return l.Len() > l.limit || now.Sub(oldest.since) > l.ttl && (oldest.receipt.Complete() || oldest.receipt.Short())
 }
 
 // remove takes one receipt out; mu is held and e is the oldest of its key.
@@ -91,6 +103,16 @@ func (l *Ledger) remove(e *list.Element) *Receipt {
 		delete(l.byKey, k.key)
 	} else {
 		l.byKey[k.key] = es[1:]
+	}
+	if rs := l.byGlimpse[k.glimpse]; len(rs) == 1 {
+		delete(l.byGlimpse, k.glimpse)
+	} else {
+		for i, r := range rs {
+			if r == k.receipt {
+				l.byGlimpse[k.glimpse] = append(rs[:i:i], rs[i+1:]...)
+				break
+			}
+		}
 	}
 	l.waiting.Add(-1)
 	return k.receipt

@@ -1,136 +1,80 @@
 package delivery
 
-import (
-	"out_kafka_reconnect/reconnect"
-	"out_kafka_reconnect/reconnect/fsm"
-)
+import "time"
 
-// Receipt follows the messages of one chunk over any number of attempts. Messages are
-// named by their index in the batch that the chunk encodes to, which is the same at every
-// attempt. It is owned by one goroutine at a time.
+// Receipt is the account of one chunk: how many of its messages have come to their end, and
+// how. Messages are named by their index in the batch that the chunk encodes to, which is
+// the same at every attempt. Its courier keeps it; a flush only asks.
 type Receipt struct {
-	// open lists the messages that must be produced, ascending.
-	open []int
-	// suspects are groups of messages that a broker refused for good. It judges batches, and a
-	// batch holds messages of several chunks, so only a message that was sent with nothing else
-	// around is meant itself. Each group is sent apart, and halved when it is refused again.
-	suspects [][]int
-	// current is what the client has in hands, sent the messages that it covers.
-	current *reconnect.Delivery
-	sent    []int
-	apart   bool // nothing else was in the client's hands
-	// Rejected lists the messages that no attempt can deliver, in the order of their end.
-	Rejected []reconnect.Failure
-	acked    int
-	doubtful int
+	courier *Courier
+	tag     string
+	posted  time.Time
+	done    chan struct{}
+
+	// Guarded by the courier's mu until done is closed.
+	messages int
+	open     int   // messages that have not come to their end
+	owned    bool  // Fluent Bit has been told OK: the bytes are here or nowhere
+	forgone  []int // open messages whose bytes were given up, to be supplied again; ascending
+	waiting  int   // open messages that wait for an operator, forgone ones included
+	blocked  chan struct{}
+	closed   bool // blocked is closed
 }
 
-// NewReceipt returns the receipt of a chunk of n messages, none of which was produced yet.
-func NewReceipt(n int) *Receipt {
-	open := make([]int, n)
-	for i := range open {
-		open[i] = i
-	}
-	return &Receipt{open: open}
-}
+// Done is closed when every message has come to its end.
+func (r *Receipt) Done() <-chan struct{} { return r.done }
 
-// Open lists the messages to be produced next, ascending; empty while a delivery is
-// running or when none is left.
-func (r *Receipt) Open() []int {
-	switch {
-	case r.current != nil:
-		return nil
-	case len(r.open) > 0:
-		return r.open
-	case len(r.suspects) > 0:
-		return r.suspects[0]
-	default:
-		return nil
-	}
-}
-
-// Apart tells whether the messages of Open are to be produced while nothing else is in the
-// client's hands.
-func (r *Receipt) Apart() bool { return len(r.open) == 0 && len(r.suspects) > 0 }
-
-// Produced notes that the messages of Open are in the client's hands.
-func (r *Receipt) Produced(d *reconnect.Delivery) {
-	r.sent, r.apart = r.Open(), r.Apart()
-	r.current = d
-	if r.apart {
-		r.suspects = r.suspects[1:]
-	} else {
-		r.open = nil
-	}
-}
-
-// Running returns the delivery that is under way, or nil.
-func (r *Receipt) Running() *reconnect.Delivery { return r.current }
-
-// Waiting tells whether a delivery is under way that has not settled yet.
-func (r *Receipt) Waiting() bool {
-	if r.current == nil {
-		return false
-	}
-	select {
-	case <-r.current.Done():
-		return false
-	default:
-		return true
-	}
+// Blocked returns a channel that is closed when all that is left waits for an operator: a
+// topic is unknown, or closed to us.
+func (r *Receipt) Blocked() <-chan struct{} {
+	r.courier.mu.Lock()
+	defer r.courier.mu.Unlock()
+	return r.blocked
 }
 
 // Complete tells whether every message has come to its end.
 func (r *Receipt) Complete() bool {
-	return r.current == nil && len(r.open) == 0 && len(r.suspects) == 0
-}
-
-// Acked is the number of messages that the brokers have acknowledged so far.
-func (r *Receipt) Acked() int { return r.acked }
-
-// Doubtful is the number of messages that were produced again although the broker may
-// have written them: possible duplicates.
-func (r *Receipt) Doubtful() int { return r.doubtful }
-
-// Collect takes the result of a delivery that is done: what can never be written is
-// rejected, what a broker refused along with others is suspected, what failed otherwise
-// becomes open again. It returns the failures that became open.
-func (r *Receipt) Collect() []reconnect.Failure {
-	d := r.current
-	if d == nil || r.Waiting() {
-		return nil
-	}
-	r.current = nil
-	r.acked += d.Acked()
-	var again []reconnect.Failure
-	var suspects []int
-	for _, f := range d.Failures() {
-		f.Index = r.sent[f.Index]
-		switch {
-		case f.Class == fsm.ClassRecord && (f.Refused || r.apart && len(r.sent) == 1):
-			r.Rejected = append(r.Rejected, f)
-		case f.Class == fsm.ClassRecord:
-			suspects = append(suspects, f.Index)
-		default:
-			if f.Status == reconnect.PossiblyPersisted {
-				r.doubtful++
-			}
-			r.open = append(r.open, f.Index)
-			again = append(again, f)
-		}
-	}
-	r.suspect(suspects)
-	return again
-}
-
-// suspect takes a refused group apart. What was refused as part of a batch with strangers is
-// sent as it is first; what was refused by itself is halved.
-func (r *Receipt) suspect(group []int) {
-	switch half := len(group) / 2; {
-	case len(group) == 0:
-	case r.apart && half > 0:
-		r.suspects = append(r.suspects, group[:half], group[half:])
+	select {
+	case <-r.done:
+		return true
 	default:
-		r.suspects = append(r.suspects, group)
+		return false
+	}
+}
+
+// Short tells whether the chunk is needed again: some messages can't be sent without it.
+func (r *Receipt) Short() bool {
+	r.courier.mu.Lock()
+	defer r.courier.mu.Unlock()
+	return len(r.forgone) > 0
+}
+
+// Messages is the number of messages of the chunk, Posted when they were handed over.
+func (r *Receipt) Messages() int { return r.messages }
+
+// Posted is when the chunk was handed over first.
+func (r *Receipt) Posted() time.Time { return r.posted }
+
+// settle counts n messages as ended; the courier's mu is held.
+func (r *Receipt) settle(n int) {
+	r.open -= n
+	r.courier.openMessages -= n
+	if r.open == 0 {
+		close(r.done)
+		r.courier.completed(r)
+	}
+	r.wait(0)
+}
+
+// wait counts n more messages as waiting for an operator; the courier's mu is held.
+func (r *Receipt) wait(n int) {
+	r.waiting += n
+	switch blocked := r.waiting > 0 && r.waiting == r.open; {
+	case blocked && !r.closed:
+		close(r.blocked)
+		r.closed = true
+	case !blocked && r.closed:
+		r.blocked = make(chan struct{})
+		r.closed = false
 	}
 }

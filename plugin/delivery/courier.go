@@ -1,0 +1,311 @@
+package delivery
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+)
+
+// Sender hands batches to Kafka: the supervisor.
+type Sender interface {
+	// Admitted tells whether batches are taken now, and if not, gives a channel that is
+	// closed when they are.
+	Admitted() (bool, <-chan struct{})
+	// Produce hands a batch over; with an error nothing was handed over.
+	Produce(*reconnect.Batch) (*reconnect.Delivery, error)
+}
+
+// TopicPolicy says what becomes of records whose topic is unknown or closed to us, which
+// an operator can mend.
+type TopicPolicy uint8
+
+// The policies.
+const (
+	// TopicRetry keeps the records waiting.
+	TopicRetry TopicPolicy = iota
+	// TopicReject gives them up once the topic has been in trouble for TopicWait.
+	TopicReject
+)
+
+// Options are what a Courier is made of.
+type Options struct {
+	// Limit bounds the bytes that wait or are in the client's hands.
+	Limit int64
+	// Ordered has one chunk at a time in the client's hands, in the order of Post.
+	Ordered bool
+	// OnTopicError and TopicWait rule records whose topic is in trouble.
+	OnTopicError TopicPolicy
+	TopicWait    time.Duration
+	// BackoffMin and BackoffMax bound the wait before a topic in trouble is tried again.
+	BackoffMin, BackoffMax time.Duration
+	// Reject is told of messages that can never be written. Each of them must be accounted
+	// for, see Rejected. It must not block.
+	Reject func(Rejected)
+	// Trouble is told of messages that came back and will be sent again. It must not block.
+	Trouble func(Trouble)
+	// Answered is called when a broker has judged a message, well or badly: it is there and
+	// keeps up. It must not block.
+	Answered func()
+}
+
+// Rejected is messages of one chunk that can never be written. The chunk is complete only
+// when Courier.Account was called for it.
+type Rejected struct {
+	// Tag is that of the chunk.
+	Tag string
+	// Failures[i] tells of Batch.Messages[i]; its Index is the index in the chunk.
+	Failures []reconnect.Failure
+	Batch    *reconnect.Batch
+	// Letter tells that these are copies for the dead-letter topic.
+	Letter bool
+
+	receipt *Receipt
+	count   int
+	size    int64
+}
+
+// Trouble is messages of one chunk that came back and wait for another try.
+type Trouble struct {
+	Tag   string
+	Topic string
+	Count int
+	// Failure is the first one's.
+	Failure reconnect.Failure
+	// Waits tells that an operator must help the topic.
+	Waits bool
+}
+
+// Courier brings the messages of receipts to their end. What can't be handed over now, or
+// comes back, waits here and goes out when a broker is up, whether or not Fluent Bit has
+// come back with the chunk. It is safe for concurrent use.
+type Courier struct {
+	o     Options
+	wake  chan struct{} // holds one token
+	quit  chan struct{}
+	ended chan struct{}
+
+	mu      sync.Mutex // held for short moments, never while a batch is handed over
+	sender  Sender
+	stopped bool
+	// What waits, in the order in which it goes out: what came back goes first. Delayed
+	// parts join when they are due.
+	returned, ready []*part
+	delayed         []*part
+	// hands counts the parts in the client's hands by topic.
+	hands map[string]int
+	// barred are the topics for which a message must be sent alone; nothing else goes there.
+	barred map[string]*bar
+	// troubled are the topics whose messages an operator must help.
+	troubled map[string]*trouble
+	current  *Receipt // ordered: the one chunk under way
+
+	queued       int64 // bytes that wait or are in the client's hands
+	stuck        int64 // of them, those that wait for an operator
+	receipts     int   // not complete
+	owned        int   // of them, those that exist here only
+	openMessages int
+	counts       Counts
+}
+
+// bar is a topic for which messages wait to be sent alone.
+type bar struct {
+	parts []*part
+	sent  bool // one is in the client's hands
+}
+
+// trouble is a topic that an operator must help.
+type trouble struct {
+	since   time.Time
+	due     time.Time // of the next probe
+	wait    time.Duration
+	probing bool
+	failure reconnect.Failure
+	parts   []*part
+}
+
+// Counts are totals since the courier was made.
+type Counts struct {
+	// Acked messages were acknowledged; Doubtful were sent again although the broker may
+	// have written them: possible duplicates.
+	Acked, Doubtful int64
+	// Avoided messages were not sent again at a retry, because they were on their way or
+	// acknowledged: duplicates avoided.
+	Avoided int64
+}
+
+// Status is what a courier holds at a moment.
+type Status struct {
+	Counts
+	// Queued is the bytes that wait or are in the client's hands, Receipts the chunks that
+	// are not complete, Open their messages that have not come to their end.
+	Queued         int64
+	Receipts, Open int
+	// Owned is the number of chunks that are not complete and exist here only.
+	Owned int
+	// Topics are the topics in trouble.
+	Topics []string
+}
+
+// New starts a courier that hands over to s.
+func New(o Options, s Sender) *Courier {
+	c := &Courier{
+		o: o, sender: s,
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		hands: map[string]int{}, barred: map[string]*bar{}, troubled: map[string]*trouble{},
+	}
+	go c.run()
+	return c
+}
+
+// Reconfigure goes on with other options and another sender. What the old sender still has
+// in hands comes back when it is closed, and goes to the new one.
+func (c *Courier) Reconfigure(o Options, s Sender) {
+	c.mu.Lock()
+	c.o, c.sender, c.current = o, s, nil
+	c.mu.Unlock()
+	c.nudge()
+}
+
+// Stop ends the sending. What is in the client's hands is still accounted for.
+func (c *Courier) Stop() {
+	c.mu.Lock()
+	again := c.stopped
+	c.stopped = true
+	c.mu.Unlock()
+	if !again {
+		close(c.quit)
+	}
+	<-c.ended
+}
+
+// Room tells whether a chunk of that many bytes would be taken. An empty courier takes any.
+func (c *Courier) Room(size int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.room(size)
+}
+
+func (c *Courier) room(size int64) bool { return c.queued == 0 || c.queued+size <= c.o.Limit }
+
+// Post takes the messages of a chunk over and returns their receipt, or nil when there is
+// no room; spare is how many bytes there may be above the limit. They are handed over at
+// once if nothing stands in the way, else when it can be. The tag is copied, and the batch
+// may be reused after the return.
+func (c *Courier) Post(tag string, b *reconnect.Batch, spare int64) *Receipt {
+	r := &Receipt{
+		courier: c, tag: strings.Clone(tag), posted: time.Now(),
+		done: make(chan struct{}), blocked: make(chan struct{}),
+		messages: len(b.Messages), open: len(b.Messages),
+	}
+	c.mu.Lock()
+	if c.stopped || !c.room(sizeOf(b)-spare) {
+		c.mu.Unlock()
+		return nil
+	}
+	c.receipts++
+	c.openMessages += r.open
+	p := newPart(r, b, nil)
+	c.queued += p.size
+	s := c.sender
+	if c.free(p) {
+		c.lend(p)
+		c.mu.Unlock()
+		if err := c.produce(s, p); err == nil {
+			return r
+		}
+		c.mu.Lock()
+		c.takeBack(p)
+	}
+	p.batch = b.Pick(upTo(0, len(b.Messages))) // the caller's batch is only lent
+	c.file(p)
+	c.mu.Unlock()
+	c.nudge()
+	return r
+}
+
+// Supply gives the bytes of a chunk again to a receipt that is short of some.
+func (c *Courier) Supply(r *Receipt, b *reconnect.Batch) {
+	c.mu.Lock()
+	index := r.forgone
+	r.forgone = nil
+	r.wait(-len(index))
+	if len(index) > 0 {
+		p := newPart(r, b.Pick(index), index)
+		c.queued += p.size
+		c.file(p)
+	}
+	c.mu.Unlock()
+	c.nudge()
+}
+
+// Own notes that Fluent Bit is told OK, so that the bytes of the chunk exist here only from
+// now on. They are kept whatever happens; what the receipt is short of is supplied next.
+func (c *Courier) Own(r *Receipt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.owned && !r.Complete() {
+		r.owned = true
+		c.owned++
+	}
+}
+
+// Avoid counts the messages of a chunk that a retry need not send again.
+func (c *Courier) Avoid(r *Receipt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Avoided += int64(r.messages - len(r.forgone))
+}
+
+// Account ends messages or entries of a chunk that can never be written: they are in a
+// dead-letter target, or were told of.
+func (c *Courier) Account(rej Rejected) {
+	c.mu.Lock()
+	c.queued -= rej.size
+	rej.receipt.settle(rej.count)
+	c.mu.Unlock()
+	c.nudge()
+}
+
+// PostLetter sends copies of rejected messages to the dead-letter topic. The messages are
+// accounted for when the copies were acknowledged.
+func (c *Courier) PostLetter(rej Rejected, b *reconnect.Batch) {
+	c.mu.Lock()
+	p := newPart(rej.receipt, b, nil)
+	p.letter = true
+	c.queued += p.size - rej.size
+	c.ready = append(c.ready, p)
+	c.mu.Unlock()
+	c.nudge()
+}
+
+// Status returns what the courier holds.
+func (c *Courier) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Status{Counts: c.counts, Queued: c.queued, Receipts: c.receipts, Open: c.openMessages, Owned: c.owned}
+	for t := range c.troubled {
+		s.Topics = append(s.Topics, t)
+	}
+	return s
+}
+
+// completed forgets a receipt that has come to its end; mu is held.
+func (c *Courier) completed(r *Receipt) {
+	c.receipts--
+	if r.owned {
+		c.owned--
+	}
+	if c.current == r {
+		c.current = nil
+	}
+}
+
+// nudge wakes the pump.
+func (c *Courier) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,488 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sender is a supervisor whose reports the test makes.
+type sender struct {
+	mu     sync.Mutex
+	shut   bool
+	opened chan struct{}
+	sent   []*handed
+}
+
+// handed is a batch in the sender's hands.
+type handed struct {
+	*reconnect.Delivery
+	batch *reconnect.Batch
+	texts string // "topic:value" of each message
+}
+
+func (s *sender) Admitted() (bool, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.shut, s.opened
+}
+
+func (s *sender) Produce(b *reconnect.Batch) (*reconnect.Delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return nil, errors.New("shut")
+	}
+	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, len(b.Messages)))}
+	var texts []string
+	for i, m := range b.Messages {
+		texts = append(texts, topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]))
+	}
+	h.texts = strings.Join(texts, " ")
+	s.sent = append(s.sent, h)
+	return h.Delivery, nil
+}
+
+// set opens or shuts the sender.
+func (s *sender) set(open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case open && s.shut:
+		close(s.opened)
+	case !open && !s.shut:
+		s.opened = make(chan struct{})
+	}
+	s.shut = !open
+}
+
+// take returns what was handed over and not taken yet.
+func (s *sender) take() []*handed {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.sent
+	s.sent = nil
+	return out
+}
+
+// report settles a batch: failures by position, the rest is acknowledged.
+func (h *handed) report(failures map[int]reconnect.Failure) {
+	var fs []reconnect.Failure
+	for i := range h.batch.Messages {
+		if f, ok := failures[i]; ok {
+			f.Index = i
+			fs = append(fs, f)
+		}
+	}
+	h.Settle(len(h.batch.Messages)-len(fs), fs, h.batch.Left(fs))
+}
+
+// all fails every message alike.
+func (h *handed) all(f reconnect.Failure) {
+	fs := map[int]reconnect.Failure{}
+	for i := range h.batch.Messages {
+		fs[i] = f
+	}
+	h.report(fs)
+}
+
+// rig is a courier and its sender in a bubble.
+type rig struct {
+	*Courier
+	t        *testing.T
+	s        *sender
+	mu       sync.Mutex
+	rejected []string
+	troubles []Trouble
+}
+
+func inBubble(t *testing.T, o Options, f func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, s: &sender{opened: make(chan struct{})}}
+		if o.Limit == 0 {
+			o.Limit = 1 << 20
+		}
+		o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 5*time.Second
+		o.Answered = func() {}
+		o.Trouble = func(x Trouble) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.troubles = append(r.troubles, x)
+		}
+		o.Reject = func(x Rejected) {
+			r.mu.Lock()
+			for i, f := range x.Failures {
+				m := x.Batch.Messages[i]
+				r.rejected = append(r.rejected, fmt.Sprintf("%s/%d/%s", x.Tag, f.Index, x.Batch.Data[m.ValOff:m.ValOff+m.ValLen]))
+			}
+			r.mu.Unlock()
+			r.Account(x)
+		}
+		r.Courier = New(o, r.s)
+		defer r.Stop()
+		f(r)
+	})
+}
+
+// post posts a chunk of texts, each "topic:value".
+func (r *rig) post(tag string, texts ...string) *Receipt {
+	r.t.Helper()
+	x := r.Post(tag, batchOf(texts...), 0)
+	if x == nil {
+		r.t.Fatalf("no room for %v", texts)
+	}
+	return x
+}
+
+func batchOf(texts ...string) *reconnect.Batch {
+	b := &reconnect.Batch{}
+	for _, text := range texts {
+		topic, value, _ := strings.Cut(text, ":")
+		i := slices.Index(b.Topics, topic)
+		if i < 0 {
+			i = len(b.Topics)
+			b.Topics = append(b.Topics, topic)
+		}
+		b.Messages = append(b.Messages, reconnect.Message{
+			Topic: int32(i), Partition: reconnect.PartitionAny, KeyLen: reconnect.NoKey,
+			ValOff: int32(len(b.Data)), ValLen: int32(len(value)),
+		})
+		b.Data = append(b.Data, value...)
+	}
+	return b
+}
+
+// wantSent compares what was handed over since the last look.
+func (r *rig) wantSent(want ...string) []*handed {
+	r.t.Helper()
+	got := r.s.take()
+	var texts []string
+	for _, h := range got {
+		texts = append(texts, h.texts)
+	}
+	if !slices.Equal(texts, want) {
+		r.t.Fatalf("sent %q, want %q", texts, want)
+	}
+	return got
+}
+
+func (r *rig) wantComplete(x *Receipt, want bool) {
+	r.t.Helper()
+	synctest.Wait()
+	if x.Complete() != want {
+		r.t.Fatalf("complete: %v, want %v", !want, want)
+	}
+}
+
+var (
+	transient = reconnect.Failure{Class: fsm.ClassTransient, Code: -192}
+	doubtful  = reconnect.Failure{Class: fsm.ClassTransient, Code: -151, Status: reconnect.PossiblyPersisted}
+	persisted = reconnect.Failure{Class: fsm.ClassTransient, Code: -151, Status: reconnect.Persisted}
+	tooLarge  = reconnect.Failure{Class: fsm.ClassRecord, Code: 10}
+	refused   = reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true}
+	noTopic   = reconnect.Failure{Class: fsm.ClassTopic, Code: 3}
+)
+
+func TestCourier_HandsOverAtOnceAndCompletes(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1", "t:2")
+		h := r.wantSent("t:1 t:2")
+		if st := r.Status(); st.Queued != 2+2*messageOverhead || st.Open != 2 || st.Receipts != 1 {
+			t.Errorf("%+v", st)
+		}
+		r.wantComplete(x, false)
+		h[0].report(nil)
+		r.wantComplete(x, true)
+		if st := r.Status(); st.Queued != 0 || st.Open != 0 || st.Receipts != 0 || st.Acked != 2 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// What comes while no broker is up goes out when one is, in the order in which it came, and
+// nobody has to ask for it.
+func TestCourier_WhatWaitsGoesOutByItself(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		b := batchOf("t:1")
+		x := r.Post("a", b, 0)
+		copy(b.Data, "X") // the batch is the caller's again
+		r.post("a", "t:2")
+		time.Sleep(time.Hour)
+		r.wantSent()
+		r.s.set(true)
+		h := r.wantSent("t:1", "t:2")
+		h[0].report(nil)
+		r.wantComplete(x, true)
+		// A client that is given up gives everything back, and that goes out before what is new.
+		r.s.set(false)
+		y := r.post("a", "t:3")
+		h[1].all(transient)
+		z := r.post("a", "t:4")
+		r.wantSent()
+		r.s.set(true)
+		for _, h := range r.wantSent("t:2", "t:3", "t:4") {
+			h.report(nil)
+		}
+		r.wantComplete(y, true)
+		r.wantComplete(z, true)
+	})
+}
+
+func TestCourier_SendsOnlyWhatCameBack(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1", "t:2", "t:3", "t:4")
+		r.wantSent("t:1 t:2 t:3 t:4")[0].report(map[int]reconnect.Failure{1: transient, 2: persisted, 3: doubtful})
+		h := r.wantSent("t:2 t:4")
+		if st := r.Status(); st.Acked != 2 || st.Doubtful != 1 || st.Open != 2 {
+			t.Errorf("%+v", st)
+		}
+		h[0].all(transient) // for the second time: not at once
+		r.wantSent()
+		time.Sleep(againMin)
+		r.wantSent("t:2 t:4")[0].report(nil)
+		r.wantComplete(x, true)
+	})
+}
+
+func TestCourier_RoomIsBounded(t *testing.T) {
+	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+		big := "t:" + strings.Repeat("x", 5000)
+		r.post("a", big) // an empty courier takes any
+		if x := r.Post("a", batchOf("t:1"), 0); x != nil || r.Room(1) {
+			t.Error("above the limit")
+		}
+		if x := r.Post("a", batchOf("t:1"), 10_000); x == nil {
+			t.Error("there is spare room for what is taken over")
+		}
+		for _, h := range r.s.take() {
+			h.report(nil)
+		}
+		r.post("a", "t:1", "t:2")
+		if !r.Room(500) || r.Room(700) {
+			t.Errorf("%+v", r.Status())
+		}
+	})
+}
+
+// A broker judges batches, in which messages of other chunks may be too. Only a message that
+// was sent alone is meant itself; other topics flow on meanwhile.
+func TestCourier_TakesARefusedBatchApart(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1", "t:2", "t:3", "u:4")
+		other := r.post("b", "t:9")
+		h := r.wantSent("t:1 t:2 t:3 u:4", "t:9")
+		h[0].report(map[int]reconnect.Failure{0: tooLarge, 1: tooLarge, 2: refused})
+		if len(r.rejected) != 1 || r.rejected[0] != "a/2/3" {
+			t.Fatalf("what the client refuses is refused: %q", r.rejected)
+		}
+		r.wantSent() // t:9 is still on its way
+		y := r.post("c", "t:5")
+		z := r.post("c", "u:6")
+		r.wantSent("u:6")[0].report(nil)
+		r.wantComplete(z, true)
+		h[1].report(nil)
+		r.wantComplete(other, true)
+		r.wantSent("t:1 t:2")[0].all(tooLarge)
+		r.wantSent("t:1")[0].report(nil)
+		r.wantSent("t:2")[0].all(tooLarge)
+		r.wantComplete(x, true)
+		if len(r.rejected) != 2 || r.rejected[1] != "a/1/2" {
+			t.Errorf("rejected %q", r.rejected)
+		}
+		r.wantSent("t:5")[0].report(nil)
+		r.wantComplete(y, true)
+	})
+}
+
+// A chunk of one message shares its batch with other chunks all the same.
+func TestCourier_ASingleMessageIsNotRejectedAtOnce(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1")
+		r.wantSent("t:1")[0].all(tooLarge)
+		r.wantComplete(x, false)
+		r.wantSent("t:1")[0].all(tooLarge)
+		r.wantComplete(x, true)
+		if len(r.rejected) != 1 {
+			t.Errorf("rejected %q", r.rejected)
+		}
+	})
+}
+
+// Good topics flow while a bad one waits; one message asks from time to time.
+func TestCourier_ATopicInTroubleWaitsByItself(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "bad:1", "t:2")
+		r.wantSent("bad:1 t:2")[0].report(map[int]reconnect.Failure{0: noTopic})
+		if !isClosed(x.Blocked()) {
+			t.Error("all that is left waits for an operator")
+		}
+		y := r.post("b", "bad:3", "t:4")
+		r.wantSent("t:4")[0].report(nil)
+		for i := range 4 {
+			time.Sleep(5 * time.Second)
+			r.wantSent([]string{"bad:3", "bad:1"}[(i+1)%2])[0].all(noTopic) // in turns
+		}
+		if st := r.Status(); !slices.Equal(st.Topics, []string{"bad"}) || st.Open != 2 {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(5 * time.Second)
+		h := r.wantSent("bad:1")
+		if isClosed(x.Blocked()) {
+			t.Error("it is on its way again")
+		}
+		h[0].report(nil)
+		r.wantSent("bad:3")[0].report(nil)
+		r.wantComplete(x, true)
+		r.wantComplete(y, true)
+		if st := r.Status(); len(st.Topics) != 0 || len(r.rejected) != 0 {
+			t.Errorf("%+v, rejected %q", st, r.rejected)
+		}
+	})
+}
+
+func TestCourier_ATopicInTroubleMayBeGivenUp(t *testing.T) {
+	inBubble(t, Options{OnTopicError: TopicReject, TopicWait: 10 * time.Second}, func(r *rig) {
+		x := r.post("a", "bad:1")
+		r.wantSent("bad:1")[0].all(noTopic)
+		y := r.post("b", "bad:2")
+		for range 20 {
+			time.Sleep(time.Second)
+			for _, h := range r.s.take() {
+				h.all(noTopic)
+			}
+		}
+		r.wantComplete(x, true)
+		r.wantComplete(y, true)
+		slices.Sort(r.rejected)
+		if !slices.Equal(r.rejected, []string{"a/0/1", "b/0/2"}) {
+			t.Errorf("rejected %q", r.rejected)
+		}
+	})
+}
+
+// What waits for a bad topic may not fill the room of the good ones: Fluent Bit has the
+// bytes too, and brings them again.
+func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
+	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+		x := r.post("a", "bad:1")
+		r.wantSent("bad:1")[0].all(noTopic)
+		y, z := r.post("b", "bad:2", "t:3"), r.post("c", "bad:4")
+		r.wantSent("t:3")[0].report(nil)
+		if x.Short() || y.Short() || !z.Short() || r.Status().Queued > 500 {
+			t.Fatalf("short: %v %v %v, %+v", x.Short(), y.Short(), z.Short(), r.Status())
+		}
+		time.Sleep(5 * time.Second)
+		r.wantSent("bad:1")[0].report(nil)
+		r.wantSent("bad:2")[0].report(nil)
+		r.wantComplete(y, true)
+		r.wantComplete(z, false)
+		r.Supply(z, batchOf("bad:4"))
+		r.wantSent("bad:4")[0].report(nil)
+		r.wantComplete(z, true)
+	})
+}
+
+// What Fluent Bit was told OK for exists here only.
+func TestCourier_OwnedBytesAreNeverGivenUp(t *testing.T) {
+	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+		r.post("a", "bad:1")
+		r.wantSent("bad:1")[0].all(noTopic)
+		x := r.post("b", "bad:2", "bad:3", "bad:4")
+		if !x.Short() {
+			t.Fatal("nothing was given up")
+		}
+		r.Own(x)
+		r.Supply(x, batchOf("bad:2", "bad:3", "bad:4"))
+		if st := r.Status(); x.Short() || st.Owned != 1 {
+			t.Fatalf("short %v, %+v", x.Short(), st)
+		}
+		time.Sleep(5 * time.Second)
+		r.wantSent("bad:1")[0].report(nil)
+		r.wantSent("bad:2 bad:3 bad:4")[0].report(nil)
+		if st := r.Status(); st.Owned != 0 || !x.Complete() {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestCourier_OrderedSendsOneChunkAtATime(t *testing.T) {
+	inBubble(t, Options{Ordered: true}, func(r *rig) {
+		x, y := r.post("a", "t:1", "t:2"), r.post("b", "u:3")
+		r.wantSent("t:1 t:2")[0].report(map[int]reconnect.Failure{1: transient})
+		r.wantSent("t:2")[0].all(noTopic)
+		time.Sleep(5 * time.Second)
+		h := r.wantSent("t:2")
+		r.s.set(false)
+		h[0].all(transient)
+		z := r.post("c", "t:4")
+		r.s.set(true)
+		time.Sleep(time.Second)
+		r.wantSent("t:2")[0].report(nil)
+		r.wantComplete(x, true)
+		r.wantSent("u:3")[0].report(nil)
+		r.wantComplete(y, true)
+		r.wantSent("t:4")[0].report(nil)
+		r.wantComplete(z, true)
+	})
+}
+
+// After a reload with other settings the courier goes on with a new client, and what the
+// old one could not finish follows.
+func TestCourier_ReconfigureGoesOnWithAnotherSender(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1")
+		h := r.wantSent("t:1")
+		r.s.set(false)
+		y := r.post("b", "t:2")
+		old := r.s
+		r.s = &sender{opened: make(chan struct{})}
+		r.Reconfigure(r.o, r.s)
+		r.wantSent("t:2")[0].report(nil)
+		r.wantComplete(y, true)
+		h[0].all(doubtful)
+		r.wantSent("t:1")[0].report(nil)
+		r.wantComplete(x, true)
+		if len(old.take()) != 0 {
+			t.Error("something went to the old sender")
+		}
+	})
+}
+
+func TestCourier_StopEndsTheSending(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1")
+		h := r.wantSent("t:1")
+		r.Stop()
+		h[0].all(transient)
+		r.wantSent()
+		if r.Post("b", batchOf("t:2"), 0) != nil {
+			t.Error("posted after Stop")
+		}
+		r.wantComplete(x, false)
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	synctest.Wait()
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,259 @@
+package delivery
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+// The wait before messages are sent again that came back more than once.
+const (
+	againMin = 50 * time.Millisecond
+	againMax = time.Second
+)
+
+// verdict is what follows from the failure of a message.
+type verdict uint8
+
+const (
+	written     verdict = iota // the broker has it after all
+	again                      // to be sent again
+	suspect                    // refused in company: to be sent alone
+	waits                      // for an operator
+	never                      // can never be written
+	numVerdicts = iota
+)
+
+// result is a part that has come back, while it is being sorted.
+type result struct {
+	*part
+	failures []reconnect.Failure
+	left     *reconnect.Batch // of the failures
+	troubles []Trouble        // to be told
+	rejected []Rejected
+}
+
+// pickLeft makes a part of some failures.
+func (r *result) pickLeft(list []int) *part {
+	index := make([]int, len(list))
+	for i, x := range list {
+		index[i] = r.failures[x].Index
+	}
+	return r.pick(r.left, index, list)
+}
+
+// byTopic sorts a list of failures by the topic of their message.
+func (r *result) byTopic(list []int) map[string][]int {
+	out := map[string][]int{}
+	for _, i := range list {
+		t := topicOf(r.left, i)
+		out[t] = append(out[t], i)
+	}
+	return out
+}
+
+// settled takes the result of a part that the client has reported in full.
+func (c *Courier) settled(p *part, d *reconnect.Delivery) {
+	r := &result{part: p, failures: d.Failures(), left: d.Left()}
+	acked := d.Acked()
+	answered := acked > 0
+	c.mu.Lock()
+	c.queued -= p.size
+	c.takeBack(p)
+	var lists [numVerdicts][]int // of failures
+	for i := range r.failures {
+		f := &r.failures[i]
+		v := c.judge(p, f, topicOf(r.left, i))
+		lists[v] = append(lists[v], i)
+		if f.Status == reconnect.PossiblyPersisted && v != never {
+			c.counts.Doubtful++
+		}
+		answered = answered || f.Class == fsm.ClassRecord && !f.Refused
+	}
+	acked += len(lists[written])
+	c.probed(p, acked > 0)
+	c.sendAgain(r, lists[again])
+	c.sendAlone(r, lists[suspect])
+	c.letWait(r, lists[waits])
+	c.reject(r, lists[never])
+	if acked > 0 {
+		if !p.letter {
+			c.counts.Acked += int64(acked)
+		}
+		p.receipt.settle(acked)
+	}
+	o := c.o
+	c.mu.Unlock()
+	c.nudge()
+	if answered {
+		o.Answered()
+	}
+	for _, t := range r.troubles {
+		o.Trouble(t)
+	}
+	for _, rej := range r.rejected {
+		o.Reject(rej)
+	}
+}
+
+// judge decides on one message that came back.
+func (c *Courier) judge(p *part, f *reconnect.Failure, topic string) verdict {
+	switch {
+	case f.Status == reconnect.Persisted:
+		return written
+	case f.Class == fsm.ClassRecord && (f.Refused || p.alone && p.messages == 1):
+		return never
+	case f.Class == fsm.ClassRecord:
+		return suspect
+	case f.Class != fsm.ClassTopic && f.Class != fsm.ClassAuthorization:
+		return again
+	case !p.letter && c.hopeless(c.troubled[topic]):
+		return never
+	default:
+		return waits
+	}
+}
+
+// hopeless tells whether the messages of a topic are to be given up.
+func (c *Courier) hopeless(t *trouble) bool {
+	return t != nil && c.o.OnTopicError == TopicReject && time.Since(t.since) >= c.o.TopicWait
+}
+
+// probed frees a topic that works again, so that what waited for it goes out, or plans the
+// next probe.
+func (c *Courier) probed(p *part, written bool) {
+	if len(p.topics) != 1 {
+		return // which of them was written to is not known
+	}
+	topic := p.topics[0]
+	t := c.troubled[topic]
+	switch {
+	case t == nil:
+	case written:
+		delete(c.troubled, topic)
+		for _, q := range t.parts {
+			c.goOn(q)
+		}
+		c.ready = append(c.ready, t.parts...)
+	case p.probe:
+		t.probing = false
+		c.postpone(t)
+	}
+}
+
+// postpone plans the next probe of a topic.
+func (c *Courier) postpone(t *trouble) {
+	t.wait = min(max(2*t.wait, c.o.BackoffMin), c.o.BackoffMax)
+	t.due = time.Now().Add(t.wait - rand.N(t.wait/4+1))
+}
+
+// sendAgain lets messages go out again that came back for no reason of their own: at once
+// the first time, as a lost client gives everything back, then after a while.
+func (c *Courier) sendAgain(r *result, list []int) {
+	if len(list) == 0 {
+		return
+	}
+	q := r.pickLeft(list)
+	q.tries++
+	c.queued += q.size
+	if q.tries == 1 {
+		c.returned = append(c.returned, q)
+	} else {
+		wait := min(againMin<<min(q.tries-2, 8), againMax)
+		q.due = time.Now().Add(wait - rand.N(wait/4))
+		c.delayed = append(c.delayed, q)
+	}
+	r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]]})
+}
+
+// sendAlone takes a group that was refused for good apart. A broker judges batches, and a
+// batch holds messages of several chunks, so only a message that was sent with nothing else
+// around is meant itself: a group is sent alone first, and halved when it is refused again.
+func (c *Courier) sendAlone(r *result, list []int) {
+	for _, group := range r.byTopic(list) {
+		q := r.pickLeft(group)
+		parts := []*part{q}
+		if n := len(group); r.alone && n > 1 {
+			parts = q.split(upTo(0, n/2), upTo(n/2, n))
+		}
+		for _, q := range parts {
+			c.queued += q.size
+			c.bar(q, false)
+		}
+	}
+}
+
+// letWait has messages wait until their topic works again.
+func (c *Courier) letWait(r *result, list []int) {
+	for topic, group := range r.byTopic(list) {
+		t := c.troubled[topic]
+		if t == nil {
+			t = &trouble{since: time.Now()}
+			c.troubled[topic] = t
+			c.postpone(t)
+		}
+		t.failure = r.failures[group[0]]
+		q := r.pickLeft(group)
+		c.queued += q.size
+		c.wait(q, t)
+		r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: topic, Count: len(group), Failure: t.failure, Waits: true})
+	}
+}
+
+// wait puts a part to its topic in trouble. Such parts may fill half of the room: beyond
+// that their bytes are given up, as Fluent Bit has them too and comes back with them, so
+// that a bad topic does not keep the good ones from their room.
+func (c *Courier) wait(p *part, t *trouble) {
+	if !p.receipt.owned && !p.letter && len(t.parts) > 0 && c.stuck+p.size > c.o.Limit/2 {
+		c.queued -= p.size
+		p.receipt.forgone = append(p.receipt.forgone, p.chunkIndexes()...)
+		slices.Sort(p.receipt.forgone)
+	} else {
+		c.stuck += p.size
+		t.parts = append(t.parts, p)
+	}
+	p.receipt.wait(p.messages)
+}
+
+// goOn ends the wait of a part; whoever calls it takes it from its topic.
+func (c *Courier) goOn(p *part) {
+	c.stuck -= p.size
+	p.receipt.wait(-p.messages)
+}
+
+// reject gives messages up. When a topic is hopeless, what waits for it goes with them.
+func (c *Courier) reject(r *result, list []int) {
+	if len(list) == 0 {
+		return
+	}
+	c.rejectPart(r, r.pickLeft(list), func(i int) reconnect.Failure { return r.failures[list[i]] })
+	for topic := range r.byTopic(list) {
+		t := c.troubled[topic]
+		if !c.hopeless(t) {
+			continue
+		}
+		for _, q := range t.parts {
+			c.goOn(q)
+			c.queued -= q.size
+			c.rejectPart(r, q, func(int) reconnect.Failure { return t.failure })
+		}
+		t.parts = nil
+	}
+}
+
+// rejectPart turns a part that is in no list into a Rejected.
+func (c *Courier) rejectPart(r *result, p *part, failure func(i int) reconnect.Failure) {
+	rej := Rejected{
+		Tag: p.receipt.tag, Batch: p.batch, Failures: make([]reconnect.Failure, p.messages), Letter: p.letter,
+		receipt: p.receipt, count: p.messages, size: p.size,
+	}
+	for i := range rej.Failures {
+		rej.Failures[i] = failure(i)
+		rej.Failures[i].Index = p.at(i)
+	}
+	c.queued += rej.size
+	r.rejected = append(r.rejected, rej)
+}

@@ -1,0 +1,91 @@
+package delivery
+
+import (
+	"slices"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+)
+
+// messageOverhead is what librdkafka needs for a queued message besides key and value.
+const messageOverhead = 200
+
+// sizeOf is what a batch counts against the limit, in bytes.
+func sizeOf(b *reconnect.Batch) int64 {
+	return int64(len(b.Data)) + messageOverhead*int64(len(b.Messages))
+}
+
+// part is some messages of one receipt that travel together: a whole chunk at first, what
+// is left of it later.
+type part struct {
+	receipt  *Receipt
+	batch    *reconnect.Batch // nil while the client has it
+	messages int
+	index    []int    // of each message in its chunk; nil means 0, 1, 2, …
+	topics   []string // of the messages
+	size     int64
+	// alone: to be sent while no other message for its topic is in the client's hands.
+	alone bool
+	// probe: sent to find out whether its topic works again.
+	probe bool
+	// letter: copies for the dead-letter topic, one for each message that they stand for.
+	letter bool
+	// tries counts how often the messages came back; due is when to send them again.
+	tries int
+	due   time.Time
+}
+
+func newPart(r *Receipt, b *reconnect.Batch, index []int) *part {
+	return &part{receipt: r, batch: b, messages: len(b.Messages), index: index, topics: slices.Clone(b.Topics), size: sizeOf(b)}
+}
+
+// at is the index in the chunk of the i-th message of the part.
+func (p *part) at(i int) int {
+	if p.index == nil {
+		return i
+	}
+	return p.index[i]
+}
+
+// chunkIndexes lists the messages by their index in the chunk.
+func (p *part) chunkIndexes() []int {
+	if p.index != nil {
+		return p.index
+	}
+	return upTo(0, p.messages)
+}
+
+// pick makes a part of some messages of a batch that holds those of the part, by position
+// in the part and in the batch.
+func (p *part) pick(b *reconnect.Batch, inPart, inBatch []int) *part {
+	index := make([]int, len(inPart))
+	for i, x := range inPart {
+		index[i] = p.at(x)
+	}
+	q := newPart(p.receipt, b.Pick(inBatch), index)
+	q.letter, q.tries = p.letter, p.tries
+	return q
+}
+
+// split makes parts of the part's messages, one for each list of positions.
+func (p *part) split(lists ...[]int) []*part {
+	parts := make([]*part, 0, len(lists))
+	for _, l := range lists {
+		if len(l) > 0 {
+			parts = append(parts, p.pick(p.batch, l, l))
+		}
+	}
+	return parts
+}
+
+// upTo lists the numbers from first to before end.
+func upTo(first, end int) []int {
+	out := make([]int, 0, end-first)
+	for i := first; i < end; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// topicOf is the topic of a message of a batch.
+func topicOf(b *reconnect.Batch, i int) string { return b.Topics[b.Messages[i].Topic] }

@@ -1,0 +1,245 @@
+package delivery
+
+import (
+	"slices"
+	"time"
+)
+
+// run hands over what waits, whenever the sender takes it.
+func (c *Courier) run() {
+	defer close(c.ended)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		s := c.sender
+		c.mu.Unlock()
+		admitted, opened := s.Admitted()
+		var due <-chan time.Time
+		if admitted {
+			opened = nil // it is closed, and says no more
+			if at := c.sendAll(s); !at.IsZero() {
+				timer.Reset(time.Until(at))
+				due = timer.C
+			}
+		}
+		select {
+		case <-c.wake:
+		case <-opened:
+		case <-due:
+		case <-c.quit:
+			return
+		}
+	}
+}
+
+// sendAll hands over all that may go, and returns when there is more, or zero.
+func (c *Courier) sendAll(s Sender) time.Time {
+	for {
+		p, at := c.next(time.Now())
+		if p == nil {
+			return at
+		}
+		if err := c.produce(s, p); err != nil {
+			c.mu.Lock()
+			c.takeBack(p)
+			c.putBack(p)
+			c.mu.Unlock()
+			return time.Time{} // the sender tells when it takes batches again
+		}
+	}
+}
+
+// next takes the part that is to go out now, or tells when the next one is due.
+func (c *Courier) next(now time.Time) (*part, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return nil, time.Time{}
+	}
+	at := c.wakeDelayed(now)
+	for topic, b := range c.barred {
+		if !b.sent && c.hands[topic] == 0 && c.turn(b.parts[0]) {
+			p := b.parts[0]
+			b.parts = b.parts[1:]
+			return c.lend(p), at
+		}
+	}
+	for _, list := range []*[]*part{&c.returned, &c.ready} {
+		if i := slices.IndexFunc(*list, c.mayGo); i >= 0 {
+			p := (*list)[i]
+			*list = slices.Delete(*list, i, i+1)
+			return c.lend(p), at
+		}
+	}
+	for _, t := range c.troubled {
+		if t.probing || len(t.parts) == 0 || !c.turn(t.parts[0]) {
+			continue
+		}
+		if now.Before(t.due) {
+			at = earlier(at, t.due)
+			continue
+		}
+		p := t.parts[0]
+		t.parts = t.parts[1:]
+		t.probing, p.probe = true, true
+		c.goOn(p)
+		return c.lend(p), at
+	}
+	return nil, at
+}
+
+// wakeDelayed makes ready what was delayed until now, and returns when the next is due.
+func (c *Courier) wakeDelayed(now time.Time) time.Time {
+	var at time.Time
+	c.delayed = slices.DeleteFunc(c.delayed, func(p *part) bool {
+		if now.Before(p.due) {
+			at = earlier(at, p.due)
+			return false
+		}
+		c.ready = append(c.ready, p)
+		return true
+	})
+	return at
+}
+
+// earlier is the earlier of two times, where zero means none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// free tells whether a part that was just posted may be handed over without waiting.
+func (c *Courier) free(p *part) bool {
+	admitted, _ := c.sender.Admitted()
+	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && c.mayGo(p) && !c.anyTroubled(p)
+}
+
+// mayGo tells whether nothing stands in the way of a part.
+func (c *Courier) mayGo(p *part) bool {
+	if len(c.barred) > 0 && slices.ContainsFunc(p.topics, func(t string) bool { return c.barred[t] != nil }) {
+		return false
+	}
+	return c.turn(p)
+}
+
+// turn tells whether it is the chunk's turn, which it always is without Ordered.
+func (c *Courier) turn(p *part) bool {
+	return !c.o.Ordered || c.current == nil || c.current == p.receipt
+}
+
+// lend notes that the client gets the part.
+func (c *Courier) lend(p *part) *part {
+	if c.o.Ordered {
+		c.current = p.receipt
+	}
+	for _, t := range p.topics {
+		c.hands[t]++
+	}
+	if p.alone {
+		c.barred[p.topics[0]].sent = true
+	}
+	return p
+}
+
+// takeBack notes that the client has the part no longer.
+func (c *Courier) takeBack(p *part) {
+	for _, t := range p.topics {
+		if c.hands[t]--; c.hands[t] == 0 {
+			delete(c.hands, t)
+		}
+	}
+	if p.alone {
+		c.unbar(p.topics[0])
+	}
+}
+
+// unbar lets a topic go on when none of its messages is to be sent alone.
+func (c *Courier) unbar(topic string) {
+	b := c.barred[topic]
+	b.sent = false
+	if len(b.parts) == 0 {
+		delete(c.barred, topic)
+	}
+}
+
+// putBack lets a part wait again that could not be handed over.
+func (c *Courier) putBack(p *part) {
+	switch {
+	case p.alone:
+		c.bar(p, true)
+	case p.probe:
+		t := c.troubled[p.topics[0]]
+		t.probing, p.probe = false, false
+		t.parts = slices.Insert(t.parts, 0, p)
+		c.stuck += p.size
+		p.receipt.wait(p.messages)
+	default:
+		c.returned = slices.Insert(c.returned, 0, p)
+	}
+}
+
+// bar has a part wait to be sent alone.
+func (c *Courier) bar(p *part, first bool) {
+	topic := p.topics[0]
+	b := c.barred[topic]
+	if b == nil {
+		b = &bar{}
+		c.barred[topic] = b
+	}
+	p.alone = true
+	if first {
+		b.parts = slices.Insert(b.parts, 0, p)
+	} else {
+		b.parts = append(b.parts, p)
+	}
+}
+
+// produce hands a part over, without mu.
+func (c *Courier) produce(s Sender, p *part) error {
+	d, err := s.Produce(p.batch)
+	if err != nil {
+		return err
+	}
+	p.batch = nil // the client has the bytes now
+	d.Then(func() { c.settled(p, d) })
+	return nil
+}
+
+// file puts a part where it belongs: messages for a topic in trouble wait with the topic,
+// the rest goes out in turn.
+func (c *Courier) file(p *part) {
+	if !c.anyTroubled(p) {
+		c.ready = append(c.ready, p)
+		return
+	}
+	var rest []int
+	lists := map[string][]int{}
+	for i := range p.batch.Messages {
+		if t := topicOf(p.batch, i); c.troubled[t] != nil {
+			lists[t] = append(lists[t], i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	c.queued -= p.size
+	for _, q := range p.split(rest) {
+		c.queued += q.size
+		c.ready = append(c.ready, q)
+	}
+	for topic, list := range lists {
+		for _, q := range p.split(list) {
+			c.queued += q.size
+			c.wait(q, c.troubled[topic])
+		}
+	}
+}
+
+// anyTroubled tells whether a message of the part is for a topic in trouble. An ordered
+// chunk is not taken apart for that.
+func (c *Courier) anyTroubled(p *part) bool {
+	return len(c.troubled) > 0 && !c.o.Ordered &&
+		slices.ContainsFunc(p.topics, func(t string) bool { return c.troubled[t] != nil })
+}

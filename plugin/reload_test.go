@@ -1,0 +1,250 @@
+package plugin
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/reconnect/reconnecttest"
+)
+
+// process is what outlives a hot reload: the registry, the network.
+type process struct {
+	t    *testing.T
+	reg  Registry
+	net  *reconnecttest.Network
+	host *host
+}
+
+// section is one [OUTPUT] section in a pipeline.
+type section struct {
+	*Instance
+	p       *process
+	context uintptr
+}
+
+func inProcess(t *testing.T, f func(p *process)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &process{t: t, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
+		defer func() {
+			p.reg.CloseAll()
+			time.Sleep(time.Minute)
+		}()
+		f(p)
+	})
+}
+
+// start makes a section as the root package does.
+func (p *process) start(s settings) *section {
+	p.t.Helper()
+	cfg := decode(p.t, s)
+	in, same := p.reg.Claim(cfg)
+	if same {
+		in.Resume(p.host, "test")
+	} else {
+		heir := in
+		var err error
+		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Heir: heir}); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	sec := &section{Instance: in, p: p, context: p.reg.Add(in)}
+	time.Sleep(time.Second)
+	return sec
+}
+
+// endByReload is the end of a pipeline for a hot reload, without what happens before.
+func (s *section) endByReload() { s.p.reg.End(s.context, true) }
+
+func (s *section) want(r Result, chunk []byte) {
+	s.p.t.Helper()
+	if got := s.Flush(chunk, "tag", false); got != r {
+		s.p.t.Fatalf("flush: %v, want %v; log %q", got, r, s.p.host.lines)
+	}
+}
+
+func (p *process) wantStored(n int) {
+	p.t.Helper()
+	(&bench{t: p.t, net: p.net}).wantStored(n)
+}
+
+// The section comes back unchanged: nothing is closed, receipts and what waits go on.
+func TestReload_TheSameSectionGoesOn(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(nil)
+		p.net.Set(reconnecttest.Mute)
+		a.want(Retry, records(1, 5))
+		p.net.Set(reconnecttest.Down)
+		a.want(Retry, records(10, 5))
+		start := time.Now()
+		a.endByReload()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("the exit took %v", took)
+		}
+		b := p.start(nil)
+		if b.Instance != a.Instance || p.net.Opens() != 1 {
+			t.Error("the client was made anew")
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(10)
+		b.want(OK, records(1, 5))
+		b.want(OK, records(10, 5))
+		p.wantStored(10)
+	})
+}
+
+// The section comes back with another password, say: a new client delivers what waits.
+func TestReload_OtherSettingsInherit(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(nil)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b := p.start(settings{"reconnect_backoff_max": "2s"})
+		if b.Instance == a.Instance || p.net.Opens() != 2 {
+			t.Errorf("%d clients", p.net.Opens())
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(5 * time.Second)
+		p.wantStored(5)
+		b.want(OK, records(1, 5))
+		p.wantStored(5)
+	})
+}
+
+// The section comes back with another topic: its chunks are written there, and what only
+// the old one holds is still written to the old one.
+func TestReload_AnotherDestinationStartsAnew(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(nil)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(Retry, records(1, 5))
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(10, 5)) // taken over
+		a.endByReload()
+		b := p.start(settings{"topics": "other"})
+		b.want(Retry, records(1, 5))
+		time.Sleep(2 * parkedFor)
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(2 * parkedFor)
+		topics := map[string]int{}
+		for _, m := range p.net.Messages() {
+			topics[m.Topic]++
+		}
+		if topics["other"] != 5 || topics["fluent-bit"] != 10 {
+			t.Errorf("written: %v", topics)
+		}
+		if a.end() {
+			t.Error("the old instance lives on with nothing to do")
+		}
+	})
+}
+
+// Fluent Bit does not end a pipeline before every chunk is answered for. So when
+// reload_timeout is over, chunks are taken over, and answered with OK.
+func TestReload_ChunksAreTakenOver(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"queue_limit": "1MiB"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(Retry, records(1, 1000)) // waits
+		a.want(Retry, records(2000, 8000))
+		p.reg.ExpectReload()
+		a.want(Retry, records(1, 1000))
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 1000))
+		a.want(OK, records(2000, 8000)) // there was no room for it before
+		if st := a.courier.Status(); st.Owned != 2 {
+			t.Errorf("%+v", st)
+		}
+		a.endByReload()
+		b := p.start(settings{"queue_limit": "1MiB"})
+		b.want(Retry, records(20_000, 1)) // the reload is over
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		b.want(OK, records(20_000, 1))
+		p.wantStored(9001)
+		if st := b.courier.Status(); st.Owned != 0 || st.Receipts != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestReload_WhatDoesNotFitKeepsWaiting(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"queue_limit": "1MiB", "custody_limit": "1KiB"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(Retry, records(1, 4000))
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(Retry, records(10_000, 4000))
+		// A reload that is not over after minutes has failed.
+		time.Sleep(takeOverFor)
+		a.want(Retry, records(1, 4000))
+	})
+}
+
+// A stop after a reload tells what it loses.
+func TestReload_AStopTellsWhatIsLost(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(nil)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 5))
+		p.reg.End(a.context, false)
+		if n := p.host.count("could not be delivered before the end and are lost chunks=1"); n != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+	})
+}
+
+func TestReload_TheLastExitClosesWhatIsParked(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a, b := p.start(nil), p.start(settings{"topics": "other"})
+		a.endByReload()
+		p.reg.End(b.context, false)
+		if a.end() || b.end() {
+			t.Error("something lives on")
+		}
+		p.reg.End(b.context, false) // again
+		p.reg.End(0, true)          // never made
+	})
+}
+
+func TestRegistry(t *testing.T) {
+	var r Registry
+	a, b := &Instance{}, &Instance{}
+	if r.Number() != 0 {
+		t.Error("numbers count from 0")
+	}
+	ca := r.Add(a)
+	if r.Number() != 1 {
+		t.Error("and up")
+	}
+	cb := r.Add(b)
+	if ca == 0 || ca == cb {
+		t.Error("contexts are distinct and not null")
+	}
+	if _, ok := r.Only(); ok {
+		t.Error("two are not one")
+	}
+	if in, ok := r.Get(cb); !ok || in != b {
+		t.Error("get")
+	}
+	delete(r.live, ca)
+	if _, ok := r.Get(ca); ok {
+		t.Error("removed and still there")
+	}
+	if in, ok := r.Only(); !ok || in != b {
+		t.Error("only")
+	}
+}
