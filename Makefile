@@ -39,13 +39,14 @@ build: $(PLUGIN) ## Build the plugin and its private librdkafka into build/.
 $(PRIVATE): packaging/private-librdkafka.sh go.mod
 	CC="$(CC)" NM="$(NM)" packaging/private-librdkafka.sh "$(ARCHIVE)" "$(VENDORED)" $(BUILD)
 
+# timberjack_nozstd: rotated files are not compressed, and the compressor would be in the plugin.
 # Go's build cache sees flags, not the library behind them: its hash is one of the flags, so
 # that a changed library is never linked with old objects.
 $(PLUGIN): $(PRIVATE) $(GO_SOURCES) $(C_SOURCES) packaging/exports.map go.mod go.sum
 	CGO_ENABLED=1 GOARCH=$(GOARCH) CC="$(CC)" \
 	CGO_CFLAGS="-O2 -g -include $(CURDIR)/$(BUILD)/renames.h -I$(VENDORED) -DOKR_MODULE_HEADER -DOKR_LIBRARY=$$(sha256sum $(PRIVATE) $(BUILD)/renames.h | sha256sum | cut -c1-16)" \
 	CGO_LDFLAGS="-L$(CURDIR)/$(BUILD) -lrdkafka_kafka_reconnect -Wl,-rpath,\$$ORIGIN" \
-	$(GO) build -tags rdkafka_private -buildmode=c-shared -trimpath \
+	$(GO) build -tags rdkafka_private,timberjack_nozstd -buildmode=c-shared -trimpath \
 	  -ldflags '-s -w -X out_kafka_reconnect/internal/version.Version=$(VERSION) -extldflags "-Wl,--version-script=$(CURDIR)/packaging/exports.map -Wl,-z,defs"' \
 	  -o $@ .
 	@rm -f $(BUILD)/out_kafka_reconnect.h

@@ -3,6 +3,7 @@ module out_kafka_reconnect
 go 1.26.0
 
 require (
+	github.com/DeRuina/timberjack v1.4.10
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/confluentinc/confluent-kafka-go/v2 v2.11.1
 	github.com/fluent/fluent-bit-go v0.0.0-20230731091245-a7a013e2473c

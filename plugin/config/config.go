@@ -107,6 +107,18 @@ type Config struct {
 	// OrderedWait is how long a chunk that had to be refused is waited for.
 	OrderedWait time.Duration
 
+	// DeadLetterTopic and DeadLetterFile are where dead letters go; empty means not there.
+	DeadLetterTopic, DeadLetterFile string
+	// DeadLetterFileLimit is the size at which the file is rotated.
+	DeadLetterFileLimit int64
+	// DeadLetterFileKeep is how many rotated files are kept; zero keeps all.
+	DeadLetterFileKeep int
+	// OnTopicError says what becomes of records whose topic is unknown or denied. With
+	// TopicErrorDeadLetter there is a target.
+	OnTopicError TopicErrorPolicy
+	// UnknownTopicWait is how long a topic must be unknown before OnTopicError applies to it.
+	UnknownTopicWait time.Duration
+
 	// Warnings are things in the section that are accepted but probably not meant.
 	// Each is one line and starts with the key.
 	Warnings []string
@@ -186,6 +198,24 @@ var idlePolicies = []string{"keepalive", "close", "keep"}
 
 // String gives the word used in the section.
 func (p IdlePolicy) String() string { return word(idlePolicies, p) }
+
+// TopicErrorPolicy says what becomes of a record whose topic an operator has to mend.
+type TopicErrorPolicy uint8
+
+// The policies for topic errors.
+const (
+	// TopicErrorRetry waits for the operator.
+	TopicErrorRetry TopicErrorPolicy = iota
+	// TopicErrorDeadLetter makes dead letters.
+	TopicErrorDeadLetter
+	// TopicErrorDrop drops.
+	TopicErrorDrop
+)
+
+var topicErrorPolicies = []string{"retry", "dead_letter", "drop"}
+
+// String gives the word used in the section.
+func (p TopicErrorPolicy) String() string { return word(topicErrorPolicies, p) }
 
 // LogLevel is the lowest level that is logged.
 type LogLevel uint8

@@ -34,6 +34,10 @@ func TestDecode_Defaults(t *testing.T) {
 		ReceiptTTL:          time.Hour,
 		CustodyLimit:        256 << 20,
 		OrderedWait:         5 * time.Minute,
+		DeadLetterFileLimit: 100 << 20,
+		DeadLetterFileKeep:  5,
+		OnTopicError:        TopicErrorRetry,
+		UnknownTopicWait:    30 * time.Second,
 	}
 	got.properties, got.summary, got.keepaliveProbes = nil, "", false
 	if !reflect.DeepEqual(got, want) {
@@ -79,6 +83,11 @@ func TestDecode_Values(t *testing.T) {
 		{"dotted", minimal.with("reconnect.backoff_min", "1s"), func(c *Config) any { return c.ReconnectBackoffMin }, time.Second},
 		{"dotted policy", minimal.with("reconnect.idle_policy", "Close"), func(c *Config) any { return c.IdlePolicy }, IdleClose},
 		{"dotted wait", minimal.with("reconnect.delivery_wait", "1s"), func(c *Config) any { return c.DeliveryWait }, time.Second},
+		{"dead-letter topic", minimal.with("dead_letter_topic", " dead "), func(c *Config) any { return c.DeadLetterTopic }, "dead"},
+		{"dead-letter file", minimal.with("dead_letter_file", "/d/x.jsonl"), func(c *Config) any { return c.DeadLetterFile }, "/d/x.jsonl"},
+		{"all dead letters", minimal.with("dead_letter_file", "x", "dead_letter_file_keep", "0"), func(c *Config) any { return c.DeadLetterFileKeep }, 0},
+		{"dead letters by policy", minimal.with("dead_letter_file", "x", "on_topic_error", "Dead_Letter"), func(c *Config) any { return c.OnTopicError }, TopicErrorDeadLetter},
+		{"drop at once", minimal.with("on_topic_error", "drop", "unknown_topic_wait", "0s"), func(c *Config) any { return []any{c.OnTopicError, c.UnknownTopicWait} }, []any{TopicErrorDrop, time.Duration(0)}},
 		{"never wait", minimal.with("delivery_wait_engine", "0s"), func(c *Config) any { return c.DeliveryWaitEngine }, time.Duration(0)},
 		{"policy keep", minimal.with("idle_policy", "keep"), func(c *Config) any { return c.IdlePolicy }, IdleKeep},
 		{"size in MB", minimal.with("queue_limit", "100mb"), func(c *Config) any { return c.QueueLimit }, int64(100e6)},
@@ -133,6 +142,16 @@ var warnings = []warningCase{
 		"keepalive_interval has no effect with idle_policy close",
 		"keepalive_timeout has no effect with idle_policy close",
 	}},
+	{"dead-letter file settings without a file", section{
+		"dead_letter_topic": "d", "dead_letter_file_limit": "1GiB", "dead_letter_file_keep": "9", "unknown_topic_wait": "1m",
+	}, []string{
+		"dead_letter_file_limit has no effect without dead_letter_file",
+		"dead_letter_file_keep has no effect without dead_letter_file",
+		"unknown_topic_wait has no effect with on_topic_error retry",
+	}},
+	{"dead letters", section{
+		"dead_letter_topic": "d", "dead_letter_file": "/x", "on_topic_error": "dead_letter", "unknown_topic_wait": "1m",
+	}, nil},
 	{"stall before wait", section{"stall_timeout": "5s"}, []string{
 		"stall_timeout 5s is not above delivery_wait 10s: a connection can be shut while a flush still waits for it",
 	}},

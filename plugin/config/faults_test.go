@@ -119,6 +119,32 @@ var sectionFaults = []faultCase{
 	{"no noise after a bad value", section{"reconnect_backoff_max": "60ms", "reconnect_backoff_min": "x"}, []string{
 		`reconnect_backoff_min: "x" is not a duration; use a number and a unit such as 500ms, 2s or 1m30s`,
 	}},
+	{"dead-letter topic", section{"dead_letter_topic": "a b"}, []string{
+		`dead_letter_topic: "a b" is a name that Kafka refuses (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
+	}},
+	{"dead letters among records", section{"topic": "a,b", "dead_letter_topic": "b"}, []string{
+		`dead_letter_topic: "b" is one of topic; dead letters need a topic of their own`,
+	}},
+	{"dead letters in the default topic", section{"dead_letter_topic": "fluent-bit"}, []string{
+		`dead_letter_topic: "fluent-bit" is one of topics; dead letters need a topic of their own`,
+	}},
+	{"dead letters without a target", section{"on_topic_error": "DEAD_LETTER"}, []string{
+		`on_topic_error: "DEAD_LETTER" needs dead_letter_topic or dead_letter_file`,
+	}},
+	{"dead letters to a bad target", section{"on_topic_error": "dead_letter", "dead_letter_topic": "ä"}, []string{
+		`dead_letter_topic: "ä" is a name that Kafka refuses (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
+	}},
+	{"topic error policy", section{"on_topic_error": "ignore"}, []string{
+		`on_topic_error: "ignore" is unknown; allowed: retry, dead_letter, drop`,
+	}},
+	{"dead-letter bounds", section{
+		"dead_letter_file": "x", "dead_letter_file_limit": "1MiB", "dead_letter_file_keep": "-1",
+		"on_topic_error": "drop", "unknown_topic_wait": "25h",
+	}, []string{
+		`dead_letter_file_limit: "1MiB" is below 16MiB; allowed: 16MiB to 100GiB`,
+		`dead_letter_file_keep: "-1" is below 0; allowed: 0 to 1000`,
+		`unknown_topic_wait: "25h" is above 24h; allowed: 0s to 24h`,
+	}},
 	{"waits", section{"delivery_wait": "200ms", "delivery_wait_engine": "300ms"}, []string{
 		`delivery_wait_engine: "300ms" is above delivery_wait 200ms`,
 	}},

@@ -80,9 +80,11 @@ func typed[T any](o Option, k Kind, at func(*Config) *T, parse func(string) (T, 
 
 // text makes a row whose value is taken as it is.
 func text(o Option, at func(*Config) *string) Option {
-	asIs := func(s string) string { return s }
 	return typed(o, KindText, at, func(s string) (string, error) { return s, nil }, asIs)
 }
+
+// asIs shows a text.
+func asIs(s string) string { return s }
 
 // yesNo makes a boolean row.
 func yesNo(o Option, at func(*Config) *bool) Option {

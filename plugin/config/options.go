@@ -34,6 +34,13 @@ var Sections = []Section{
 		Options: deliveryOptions,
 	},
 	{
+		Title: "Dead letters",
+		Intro: "A record that can never be written is set aside, so that its neighbours are: it goes to the targets that are" +
+			" set here, and is counted and logged in any case. [dead-letter.md](dead-letter.md) tells which records those" +
+			" are, what a letter holds and how to send it again.",
+		Options: deadLetterOptions,
+	},
+	{
 		Title: "Client properties",
 		Intro: "Every property of librdkafka can be set as `rdkafka.<property>`, under any of its names, with the value" +
 			" passed on unchanged (`$ConnectionString` too). librdkafka judges each value at the start and its reason is" +
@@ -123,6 +130,42 @@ var timeOptions = []Option{
 		Note: "`double`: seconds since 1970 with six decimals. `iso8601`: UTC with microseconds, cut and not rounded." +
 			" `iso8601_ns`: UTC with nanoseconds.",
 	}, timestampFormats, func(c *Config) *TimestampFormat { return &c.TimestampFormat }),
+}
+
+var deadLetterOptions = []Option{
+	typed(Option{
+		Name:    "dead_letter_topic",
+		Allowed: "a Kafka topic name that is not one of `topics`",
+		Doc:     "The topic that dead letters go to, with the reason in their headers.",
+		Note: "A letter that is larger than `rdkafka.message.max.bytes` is cut, as it would fit into no topic. Set" +
+			" `dead_letter_file` for the whole of it.",
+	}, KindText, func(c *Config) *string { return &c.DeadLetterTopic }, parseTopic, asIs),
+	text(Option{
+		Name: "dead_letter_file", Allowed: "the path of a file; a missing directory is made",
+		Doc:  "The file that dead letters go to, one JSON object a line.",
+		Note: "Sections of the same Fluent Bit may share it. A file that can't be written to ends the start with an error.",
+	}, func(c *Config) *string { return &c.DeadLetterFile }),
+	size(Option{
+		Name: "dead_letter_file_limit", Default: "100MiB",
+		Doc:  "The size at which `dead_letter_file` is rotated, rounded up to whole MiB.",
+		Note: "The rotated file gets the time into its name: `dead-2026-03-01T12-00-00.000-size.jsonl`.",
+	}, 16*mib, 100*gib, func(c *Config) *int64 { return &c.DeadLetterFileLimit }),
+	number(Option{
+		Name: "dead_letter_file_keep", Default: "5",
+		Doc:  "How many rotated files are kept beside the current one; the oldest are removed.",
+		Note: "`0` keeps all.",
+	}, 0, 1000, func(c *Config) *int { return &c.DeadLetterFileKeep }),
+	choice(Option{
+		Name: "on_topic_error", Default: "retry",
+		Doc: "What becomes of records whose topic does not exist or may not be written to.",
+		Note: "`retry`: they wait until somebody mends it. `dead_letter`: they become dead letters, which needs" +
+			" `dead_letter_topic` or `dead_letter_file`. `drop`: they are counted and gone.",
+	}, topicErrorPolicies, func(c *Config) *TopicErrorPolicy { return &c.OnTopicError }),
+	duration(Option{
+		Name: "unknown_topic_wait", Default: "30s",
+		Doc:  "With `on_topic_error dead_letter` or `drop`: how long a topic must be unknown before that happens.",
+		Note: "A topic that is just being created is unknown for a moment, and so is every topic while a cluster starts.",
+	}, 0, 24*time.Hour, func(c *Config) *time.Duration { return &c.UnknownTopicWait }),
 }
 
 var clientOptions = []Option{

@@ -156,6 +156,15 @@ func CheckTopic(name string) error {
 	return nil
 }
 
+// parseTopic reads one topic.
+func parseTopic(text string) (string, error) {
+	name := strings.TrimSpace(text)
+	if err := CheckTopic(name); err != nil {
+		return "", fmt.Errorf("is a name that Kafka refuses (%w)", err)
+	}
+	return name, nil
+}
+
 // parseTopics reads the list of topics; its error names every bad one.
 func parseTopics(text string) ([]string, error) {
 	topics := parseList(text)

@@ -16,6 +16,7 @@ func (d *decoder) validate() {
 	d.validateBrokers()
 	d.validateSupervisor()
 	d.validateRouting()
+	d.validateDeadLetters()
 	d.validateLogin()
 }
 
@@ -112,6 +113,30 @@ func (d *decoder) validateRouting() {
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
 			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
+	}
+}
+
+// validateDeadLetters looks for letters without a place to go, and for settings of places
+// that are not there.
+func (d *decoder) validateDeadLetters() {
+	c := d.cfg
+	if c.DeadLetterTopic != "" && slices.Contains(c.Topics, c.DeadLetterTopic) {
+		// In its own topic a letter would be read as a record, and what is wrong with the topic
+		// would be wrong with its letters.
+		d.fault(d.label("dead_letter_topic"), fmt.Sprintf("%s is one of %s; dead letters need a topic of their own",
+			quote(c.DeadLetterTopic), d.label("topics")))
+	}
+	target := c.DeadLetterTopic != "" || c.DeadLetterFile != "" || d.bad["dead_letter_topic"]
+	if c.OnTopicError == TopicErrorDeadLetter && !target {
+		d.fault(d.label("on_topic_error"), quote(d.text["on_topic_error"])+" needs dead_letter_topic or dead_letter_file")
+	}
+	for _, name := range []string{"dead_letter_file_limit", "dead_letter_file_keep"} {
+		if d.set(name) && c.DeadLetterFile == "" {
+			d.warn(d.label(name) + " has no effect without dead_letter_file")
+		}
+	}
+	if d.set("unknown_topic_wait") && c.OnTopicError == TopicErrorRetry && !d.bad["on_topic_error"] {
+		d.warn(d.label("unknown_topic_wait") + " has no effect with on_topic_error retry")
 	}
 }
 
