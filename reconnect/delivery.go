@@ -3,14 +3,16 @@ package reconnect
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Delivery is one batch in the hands of a client. It settles once, when every message
 // of the batch has been reported.
 type Delivery struct {
-	done     chan struct{}
-	acked    int
-	failures []Failure
+	done      chan struct{}
+	acked     int
+	failures  []Failure
+	settledAt time.Time
 
 	mu      sync.Mutex // held for a few instructions only
 	settled bool       // guarded by mu
@@ -25,7 +27,7 @@ func NewDelivery() *Delivery {
 // Settle closes the delivery: acked messages were acknowledged, the failures lists the
 // rest by index. It is called once, by the client.
 func (d *Delivery) Settle(acked int, failures []Failure) {
-	d.acked, d.failures = acked, failures
+	d.acked, d.failures, d.settledAt = acked, failures, time.Now()
 	d.mu.Lock()
 	d.settled = true
 	then := d.then
@@ -38,7 +40,7 @@ func (d *Delivery) Settle(acked int, failures []Failure) {
 }
 
 // Then has f called once when the delivery settles, just before Done is closed, on the
-// goroutine of the client; at once if it has settled already. Acked and Failures are
+// goroutine of the client; at once if it has settled already. What is valid after Done is
 // valid in f; f must not block.
 func (d *Delivery) Then(f func()) {
 	d.mu.Lock()
@@ -60,6 +62,9 @@ func (d *Delivery) Acked() int { return d.acked }
 
 // Failures lists the messages that were not acknowledged, by index; valid after Done.
 func (d *Delivery) Failures() []Failure { return d.failures }
+
+// SettledAt is when the last message was reported; valid after Done.
+func (d *Delivery) SettledAt() time.Time { return d.settledAt }
 
 // outstanding counts the messages that were handed over and are in no settled delivery.
 // It is exact at every moment, which the client's own count is not as seen from here:

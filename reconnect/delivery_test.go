@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestDelivery_Then(t *testing.T) {
@@ -19,7 +20,11 @@ func TestDelivery_Then(t *testing.T) {
 		order = append(order, "first")
 	})
 	d.Then(func() { order = append(order, "second") })
+	before := time.Now()
 	d.Settle(2, []Failure{{Index: 1}})
+	if at := d.SettledAt(); at.Before(before) || at.After(time.Now()) {
+		t.Errorf("settled at %s", at)
+	}
 	d.Then(func() { order = append(order, "late") })
 	if len(order) != 3 || order[0] != "first" || order[2] != "late" {
 		t.Errorf("called %v", order)
