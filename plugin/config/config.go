@@ -101,6 +101,9 @@ type Config struct {
 	// ReceiptTTL is how long the result of a chunk waits for its retry.
 	ReceiptTTL time.Duration
 
+	// MetricsListen is host:port of the metrics; empty means that they are not served.
+	MetricsListen string
+
 	// Warnings are things in the section that are accepted but probably not meant.
 	// Each is one line and starts with the key.
 	Warnings []string
