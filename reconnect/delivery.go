@@ -12,6 +12,7 @@ type Delivery struct {
 	done      chan struct{}
 	acked     int
 	failures  []Failure
+	madeAt    time.Time
 	settledAt time.Time
 
 	mu      sync.Mutex // held for a few instructions only
@@ -21,7 +22,7 @@ type Delivery struct {
 
 // NewDelivery returns an open delivery; clients make it in Produce.
 func NewDelivery() *Delivery {
-	return &Delivery{done: make(chan struct{})}
+	return &Delivery{done: make(chan struct{}), madeAt: time.Now()}
 }
 
 // Settle closes the delivery: acked messages were acknowledged, the failures lists the
@@ -62,6 +63,9 @@ func (d *Delivery) Acked() int { return d.acked }
 
 // Failures lists the messages that were not acknowledged, by index; valid after Done.
 func (d *Delivery) Failures() []Failure { return d.failures }
+
+// MadeAt is when the batch was handed over.
+func (d *Delivery) MadeAt() time.Time { return d.madeAt }
 
 // SettledAt is when the last message was reported; valid after Done.
 func (d *Delivery) SettledAt() time.Time { return d.settledAt }

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDelivery_Then(t *testing.T) {
+	start := time.Now()
 	d := NewDelivery()
 	var order []string
 	d.Then(func() {
@@ -20,10 +21,9 @@ func TestDelivery_Then(t *testing.T) {
 		order = append(order, "first")
 	})
 	d.Then(func() { order = append(order, "second") })
-	before := time.Now()
 	d.Settle(2, []Failure{{Index: 1}})
-	if at := d.SettledAt(); at.Before(before) || at.After(time.Now()) {
-		t.Errorf("settled at %s", at)
+	if made, settled := d.MadeAt(), d.SettledAt(); made.Before(start) || settled.Before(made) || settled.After(time.Now()) {
+		t.Errorf("made at %s, settled at %s", made, settled)
 	}
 	d.Then(func() { order = append(order, "late") })
 	if len(order) != 3 || order[0] != "first" || order[2] != "late" {

@@ -54,6 +54,28 @@ func TestReceipt_ProducesOnlyWhatIsOpen(t *testing.T) {
 	}
 }
 
+// The time of a chunk ends with its last report, however late the result is collected.
+func TestReceipt_Took(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewReceipt(2)
+		d := reconnect.NewDelivery()
+		r.Produced(d)
+		time.Sleep(2 * time.Second)
+		d.Settle(1, []reconnect.Failure{{Index: 1, Class: fsm.ClassNetwork}})
+		time.Sleep(30 * time.Second)
+		r.Collect()
+		d = reconnect.NewDelivery()
+		r.Produced(d)
+		time.Sleep(time.Second)
+		d.Settle(1, nil)
+		time.Sleep(time.Hour)
+		r.Collect()
+		if took := r.Took(); !r.Complete() || took != 33*time.Second {
+			t.Errorf("complete %v, took %s, want 33s", r.Complete(), took)
+		}
+	})
+}
+
 func refusal(indexes ...int) []reconnect.Failure {
 	var fs []reconnect.Failure
 	for _, i := range indexes {

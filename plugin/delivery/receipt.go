@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"time"
+
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 )
@@ -23,6 +25,8 @@ type Receipt struct {
 	Rejected []reconnect.Failure
 	acked    int
 	doubtful int
+	// since is when the first message was handed over, until when the last delivery settled.
+	since, until time.Time
 }
 
 // NewReceipt returns the receipt of a chunk of n messages, none of which was produced yet.
@@ -57,6 +61,9 @@ func (r *Receipt) Apart() bool { return len(r.open) == 0 && len(r.suspects) > 0 
 func (r *Receipt) Produced(d *reconnect.Delivery) {
 	r.sent, r.apart = r.Open(), r.Apart()
 	r.current = d
+	if r.since.IsZero() {
+		r.since = d.MadeAt()
+	}
 	if r.apart {
 		r.suspects = r.suspects[1:]
 	} else {
@@ -92,6 +99,10 @@ func (r *Receipt) Acked() int { return r.acked }
 // have written them: possible duplicates.
 func (r *Receipt) Doubtful() int { return r.doubtful }
 
+// Took is the time from handing the first message over to the last report, which may be
+// long before the result was collected; valid once the receipt is complete.
+func (r *Receipt) Took() time.Duration { return r.until.Sub(r.since) }
+
 // Collect takes the result of a delivery that is done: what can never be written is
 // rejected, what a broker refused along with others is suspected, what failed otherwise
 // becomes open again. It returns the failures that became open.
@@ -100,7 +111,7 @@ func (r *Receipt) Collect() []reconnect.Failure {
 	if d == nil || r.Waiting() {
 		return nil
 	}
-	r.current = nil
+	r.current, r.until = nil, d.SettledAt()
 	r.acked += d.Acked()
 	var again []reconnect.Failure
 	var suspects []int
