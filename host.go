@@ -73,8 +73,8 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	// The plugin structure is shared by all instances and rewritten at each call, so both
 	// pointers are taken now.
 	relay := flblog.NewRelay(hostLog{host.api, host.instance})
-	number := instances.Number()
-	log := relay.Logger(fmt.Sprintf("output:%s:%s.%d", pluginName, pluginName, number))
+	name := fmt.Sprintf("%s.%d", pluginName, instances.Number())
+	log := relay.Logger("output:" + pluginName + ":" + name)
 	defer relay.Drain()
 	lastLog.Store(log)
 	cfg, err := config.Decode(config.GetterFunc(func(name string) string {
@@ -102,6 +102,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		Open:   rdkafka.Opener(rdkafka.Options{Properties: props, KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout, Logger: log}),
 		Relay:  relay,
 		Logger: log,
+		Name:   name,
 	})
 }
 

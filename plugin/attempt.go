@@ -22,6 +22,9 @@ type attempt struct {
 	receipt *delivery.Receipt
 	batch   *reconnect.Batch // nil until the chunk was encoded
 	expires time.Time
+	// Of the attempts before it:
+	acked   int                 // messages acknowledged
+	carried *reconnect.Delivery // under way, or nil
 }
 
 // serve answers the job. A panic of ours becomes Retry: nothing is lost by it.
@@ -34,7 +37,7 @@ func (a *attempt) serve(j *job) {
 				a.keep(a.receipt)
 			}
 		}
-		a.job, a.receipt, a.batch = nil, nil, nil
+		a.job, a.receipt, a.batch, a.carried = nil, nil, nil, nil
 		j.done <- struct{}{}
 	}()
 	a.job, a.keyed, a.batch = j, false, nil
@@ -70,6 +73,7 @@ func (a *attempt) run() outcome {
 		}
 		r = delivery.NewReceipt(len(a.batch.Messages))
 	}
+	a.acked, a.carried = r.Acked(), r.Running()
 	a.receipt = r
 	o := a.deliver(r)
 	a.receipt = nil
@@ -213,6 +217,7 @@ func (in *Instance) follow(d *reconnect.Delivery, bytes int64, release func()) {
 	in.queued.Add(bytes)
 	d.Then(func() {
 		in.queued.Add(-bytes)
+		in.counts.acked.Add(int64(d.Acked()))
 		if answered(d) {
 			in.slow.Store(false)
 		}
@@ -262,9 +267,10 @@ func (a *attempt) keep(r *delivery.Receipt) {
 // finish accounts for a chunk whose records have all come to their end.
 func (a *attempt) finish(r *delivery.Receipt) {
 	c := &a.in.counts
-	c.acked.Add(int64(r.Acked()))
 	c.doubtful.Add(int64(r.Doubtful()))
+	c.avoided.Add(int64(a.avoided()))
 	if len(r.Rejected) == 0 {
+		a.in.scrape.ObserveAck(r.Took())
 		return
 	}
 	c.rejected.Add(int64(len(r.Rejected)))
@@ -283,6 +289,15 @@ func (a *attempt) finish(r *delivery.Receipt) {
 		a.in.quiet.warn("records can never be written and were left out", n,
 			"tag", a.job.tag, "topic", a.batch.Topics[m.Topic], "size", m.ValLen, "code", f.Code, "err", f.Text)
 	}
+}
+
+// avoided counts, at the end of a chunk, the messages that attempts before this one have
+// delivered: handed over as a whole the chunk would have doubled them.
+func (a *attempt) avoided() int {
+	if a.carried == nil {
+		return a.acked
+	}
+	return a.acked + a.carried.Acked()
 }
 
 // reportFaults writes one line for each kind of oddity in a chunk.

@@ -12,6 +12,7 @@ import (
 	"out_kafka_reconnect/internal/flblog"
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/delivery"
+	"out_kafka_reconnect/plugin/metrics"
 	"out_kafka_reconnect/reconnect"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	// Relay and Logger write to Fluent Bit's log.
 	Relay  *flblog.Relay
 	Logger *slog.Logger
+	// Name is what the metrics call the instance.
+	Name string
 }
 
 // Instance is one [OUTPUT] section at work. Its methods may be called from any number of
@@ -41,6 +44,7 @@ type Instance struct {
 	relay  *flblog.Relay
 	log    *slog.Logger
 	quiet  *quiet
+	scrape *metrics.Endpoint // nil unless there is a metrics_listen
 
 	jobs    chan *job
 	jobPool sync.Pool
@@ -64,9 +68,11 @@ type Instance struct {
 	panicked sync.Once
 }
 
-// counts is what the closing line tells.
+// counts is what the closing line and the metrics tell. A record is acknowledged when it is,
+// the other counts of records wait for the end of their chunk.
 type counts struct {
 	acked, rejected, doubtful atomic.Int64
+	avoided                   atomic.Int64 // acknowledged already when their chunk came again
 	ok, retried, undecodable  atomic.Int64
 }
 
@@ -105,6 +111,7 @@ func New(o Options) (*Instance, error) {
 		return nil, err
 	}
 	in.sup = sup
+	in.scrape = metrics.Open(metrics.Options{Listen: o.Config.MetricsListen, Instance: o.Name, Source: in, Logger: o.Logger})
 	return in, nil
 }
 
@@ -201,7 +208,8 @@ func (in *Instance) Close(byReload bool) {
 	in.log.Info("stopped",
 		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
 		"records_acknowledged", in.counts.acked.Load(), "records_rejected", in.counts.rejected.Load(),
-		"possible_duplicates", in.counts.doubtful.Load(), "receipts_left", in.ledger.Len())
+		"duplicates_avoided", in.counts.avoided.Load(), "possible_duplicates", in.counts.doubtful.Load(), "receipts_left", in.ledger.Len())
+	in.scrape.Close() // after the drain, which is worth watching; it logs through the relay
 	in.relay.Close()
 }
 
