@@ -73,8 +73,9 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	// The plugin structure is shared by all instances and rewritten at each call, so both
 	// pointers are taken now.
 	hostLog := hostLog{host.api, host.instance}
-	name := fmt.Sprintf("output:%s:%s.%d", pluginName, pluginName, instances.Number())
-	relay := flblog.NewRelay(hostLog, name)
+	name := fmt.Sprintf("%s.%d", pluginName, instances.Number())
+	prefix := "output:" + pluginName + ":" + name
+	relay := flblog.NewRelay(hostLog, prefix)
 	log := relay.Logger()
 	defer relay.Drain()
 	lastLog.Store(log)
@@ -98,7 +99,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	}
 	heir, same := instances.Claim(cfg)
 	if same {
-		heir.Resume(hostLog, name)
+		heir.Resume(hostLog, prefix, name)
 		lastLog.Store(heir.Logger())
 		return heir, nil
 	}
@@ -108,6 +109,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		Config: cfg,
 		Open:   rdkafka.Opener(rdkafka.Options{Properties: props, KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout, Logger: log}),
 		Relay:  relay,
+		Name:   name,
 		Heir:   heir,
 	})
 }

@@ -119,14 +119,18 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 		}
 	}
 	b := a.enc.encode(a.job.chunk, time.Now())
-	if len(b.Messages) == 0 {
+	var unusable []unusable // that are to be kept
+	if a.in.clerk.hasTarget() {
+		unusable = a.enc.faults.unusable
+	}
+	if len(b.Messages) == 0 && len(unusable) == 0 {
 		return nil, a.nothing()
 	}
 	spare := int64(0)
 	if a.own {
 		spare = a.in.cfg.CustodyLimit
 	}
-	r := a.in.courier.Post(a.job.tag, b, spare)
+	r := a.in.courier.Post(a.job.tag, b, len(unusable), spare)
 	if r == nil {
 		if a.in.line != nil {
 			a.in.line.Refused(a.identify())
@@ -140,6 +144,7 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 		a.in.courier.Own(r)
 	}
 	a.in.reportFaults(a.job.tag, &a.enc.faults)
+	a.in.keepUnusable(r, a.job.tag, a.job.chunk, unusable)
 	return r, delivered
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"out_kafka_reconnect/plugin/chunk"
 	"out_kafka_reconnect/plugin/config"
+	"out_kafka_reconnect/plugin/deadletter"
 	"out_kafka_reconnect/plugin/format"
 	"out_kafka_reconnect/reconnect"
 )
@@ -28,10 +29,19 @@ type faults struct {
 	unencodable       int   // records that have no JSON form
 	unencodableOffset int
 	unencodableReason error
-	badTimes          int // records that got the time of the flush
-	refusedTopics     int // records that went to the default topic instead
-	refusedTopic      string
-	refusedLimit      bool // … because there are too many topics already
+	// unusable are the entries without a message, undecodable or unencodable.
+	unusable      []unusable
+	badTimes      int // records that got the time of the flush
+	refusedTopics int // records that went to the default topic instead
+	refusedTopic  string
+	refusedLimit  bool // … because there are too many topics already
+}
+
+// unusable is an entry of a chunk that gives no message.
+type unusable struct {
+	kind        deadletter.Kind
+	offset, len int // in the chunk
+	reason      error
 }
 
 // newEncoder makes an encoder of a valid configuration.
@@ -135,6 +145,7 @@ func (f *faults) noteUndecodable(entry *chunk.Entry) {
 	if f.undecodable == 0 {
 		f.undecodableOffset, f.undecodableReason = entry.Offset, entry.Reason
 	}
+	f.unusable = append(f.unusable, unusable{deadletter.Undecodable, entry.Offset, entry.Len, entry.Reason})
 	f.undecodable++
 }
 
@@ -142,6 +153,7 @@ func (f *faults) noteUnencodable(entry *chunk.Entry, err error) {
 	if f.unencodable == 0 {
 		f.unencodableOffset, f.unencodableReason = entry.Offset, err
 	}
+	f.unusable = append(f.unusable, unusable{deadletter.Unencodable, entry.Offset, entry.Len, err})
 	f.unencodable++
 }
 

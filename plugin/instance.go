@@ -12,6 +12,7 @@ import (
 	"out_kafka_reconnect/internal/flblog"
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/delivery"
+	"out_kafka_reconnect/plugin/metrics"
 	"out_kafka_reconnect/reconnect"
 )
 
@@ -26,6 +27,8 @@ type Options struct {
 	Open reconnect.Opener
 	// Relay writes to Fluent Bit's log.
 	Relay *flblog.Relay
+	// Name is what the metrics call the instance.
+	Name string
 	// Heir, if set, is an instance of the same destination that a hot reload has ended:
 	// what it has not delivered, and what it remembers, goes on here.
 	Heir *Instance
@@ -39,6 +42,8 @@ type Instance struct {
 	courier *delivery.Courier
 	ledger  *delivery.Ledger
 	line    *delivery.Line // nil unless ordered
+	clerk   *clerk
+	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
 	relay   *flblog.Relay
 	log     *slog.Logger
 	quiet   *quiet
@@ -63,9 +68,9 @@ type Instance struct {
 	panicked sync.Once
 }
 
-// counts is what the closing line tells, besides the courier's.
+// counts is what the closing line and the metrics tell, besides the courier's.
 type counts struct {
-	rejected                 atomic.Int64 // records
+	rejected                 sync.Map     // records by deadletter.Kind: *atomic.Int64
 	ok, retried, undecodable atomic.Int64 // chunks
 	takenOver                atomic.Int64 // chunks
 }
@@ -95,6 +100,11 @@ func New(o Options) (*Instance, error) {
 		closing: make(chan struct{}),
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
+	clerk, err := newClerk(o.Config, in.quiet, log)
+	if err != nil {
+		return nil, fmt.Errorf("plugin: dead_letter_file: %w", err)
+	}
+	in.clerk = clerk
 	sup, err := reconnect.New(reconnect.Options{
 		Config:   machineConfig(o.Config),
 		Open:     o.Open,
@@ -102,45 +112,62 @@ func New(o Options) (*Instance, error) {
 		Logger:   log,
 	})
 	if err != nil {
+		clerk.close()
 		return nil, err
 	}
 	in.sup = sup
-	if o.Heir != nil {
-		in.inherit(o.Heir)
-		log.Info("going on after a hot reload with other settings")
-		return in, nil
-	}
-	in.courier = delivery.New(in.courierOptions(), sup)
-	in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
 	if o.Config.Ordered {
 		in.line = delivery.NewLine(o.Config.OrderedWait)
 	}
+	if o.Heir != nil {
+		in.inherit(o.Heir)
+	} else {
+		in.courier = delivery.New(in.courierOptions(), sup)
+		in.clerk.courier = in.courier
+		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
+	}
+	in.openMetrics(o.Name)
 	return in, nil
+}
+
+// openMetrics begins to serve the metrics, if the section wants that.
+func (in *Instance) openMetrics(name string) {
+	in.scrape.Store(metrics.Open(metrics.Options{Listen: in.cfg.MetricsListen, Instance: name, Source: in, Logger: in.log}))
 }
 
 // courierOptions is the courier's part of the section.
 func (in *Instance) courierOptions() delivery.Options {
+	policy := delivery.TopicReject
+	if in.cfg.OnTopicError == config.TopicErrorRetry {
+		policy = delivery.TopicRetry
+	}
 	return delivery.Options{
-		Limit:      in.cfg.QueueLimit,
-		Ordered:    in.cfg.Ordered,
-		BackoffMin: in.cfg.ReconnectBackoffMin,
-		BackoffMax: in.cfg.ReconnectBackoffMax,
-		Reject:     in.reject,
-		Trouble:    in.trouble,
-		Answered:   func() { in.slow.Store(false) },
+		Limit:        in.cfg.QueueLimit,
+		Ordered:      in.cfg.Ordered,
+		OnTopicError: policy,
+		TopicWait:    in.cfg.UnknownTopicWait,
+		BackoffMin:   in.cfg.ReconnectBackoffMin,
+		BackoffMax:   in.cfg.ReconnectBackoffMax,
+		Reject:       in.reject,
+		Trouble:      in.trouble,
+		Answered:     func() { in.slow.Store(false) },
+		Completed:    func(took time.Duration) { in.scrape.Load().ObserveAck(took) },
 	}
 }
 
 // inherit takes over what an ended instance has not delivered. Its client may finish what
 // it has in hands; what it can't comes back to the courier and goes to the new one.
 func (in *Instance) inherit(old *Instance) {
-	in.courier, in.ledger = old.courier, old.ledger
+	in.courier, in.ledger, in.clerk.courier = old.courier, old.ledger, old.courier
 	in.courier.Reconfigure(in.courierOptions(), in.sup)
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
-	if in.cfg.Ordered {
-		in.line = delivery.NewLine(in.cfg.OrderedWait)
+	for _, l := range old.clerk.close() {
+		in.clerk.keep(l)
 	}
-	go old.release(in.cfg.ReloadTimeout)
+	in.log.Info("going on after a hot reload with other settings")
+	if old.end() {
+		go old.closeSupervisor(in.cfg.ReloadTimeout)
+	}
 }
 
 // Logger is the instance's own.
@@ -244,22 +271,17 @@ func (in *Instance) Close() {
 	}
 	in.courier.Stop()
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
+	in.clerk.close()
 	st := in.courier.Status()
 	if st.Owned > 0 {
 		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", st.Owned)
 	}
 	in.log.Info("stopped",
 		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
-		"records_acknowledged", st.Acked, "records_rejected", in.counts.rejected.Load(),
+		"records_acknowledged", st.Acked, "records_rejected", in.counts.rejectedInAll(), "dead_letters_in_topic", st.Letters, "dead_letters_in_file", in.clerk.written.Load(),
 		"duplicates_avoided", st.Avoided, "possible_duplicates", st.Doubtful, "receipts_left", in.ledger.Len())
+	in.scrape.Swap(nil).Close() // after the drain, which is worth watching; it logs through the relay
 	in.relay.Close()
-}
-
-// release closes an instance whose courier has gone on with another one.
-func (in *Instance) release(limit time.Duration) {
-	if in.end() {
-		in.closeSupervisor(limit)
-	}
 }
 
 func (in *Instance) closeSupervisor(limit time.Duration) {

@@ -266,8 +266,8 @@ func TestInstance_RejectedRecordIsLeftOutAndTold(t *testing.T) {
 		}
 		b.flush(records(1, 5), true, OK)
 		b.wantStored(4)
-		if b.counts.rejected.Load() != 1 || b.host.count("records can never be written") != 1 {
-			t.Errorf("rejected %d, log %q", b.counts.rejected.Load(), b.host.lines)
+		if b.counts.rejectedInAll() != 1 || b.host.count("records can never be written") != 1 {
+			t.Errorf("rejected %d, log %q", b.counts.rejectedInAll(), b.host.lines)
 		}
 		b.flush(records(1, 5), true, OK)
 		if n := b.host.count("records can never be written"); n != 1 {
@@ -401,7 +401,7 @@ func TestInstance_RefusedBatchesLoseOnlyTheBadRecord(t *testing.T) {
 			}
 			wg.Wait()
 			b.wantStored(79)
-			if n := b.counts.rejected.Load(); n != 1 {
+			if n := b.counts.rejectedInAll(); n != 1 {
 				t.Errorf("%d records rejected", n)
 			}
 		})

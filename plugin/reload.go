@@ -37,6 +37,7 @@ func (in *Instance) takesOver() bool {
 // park has the instance wait for its section to come back; unclaimed is called when it has
 // not done so in time, or more than once.
 func (in *Instance) park(unclaimed func(*Instance)) {
+	in.scrape.Swap(nil).Close() // another instance may come to have the name
 	in.relay.Unbind()
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -46,12 +47,14 @@ func (in *Instance) park(unclaimed func(*Instance)) {
 }
 
 // Resume serves the section again after a hot reload, under a new instance of the host.
-func (in *Instance) Resume(host flblog.Host, name string) {
+// The prefix is that of its log lines, name that of its metrics.
+func (in *Instance) Resume(host flblog.Host, prefix, name string) {
 	in.mu.Lock()
 	in.parked.Stop()
 	in.mu.Unlock()
 	in.reload.Store(0)
-	in.relay.Bind(host, name)
+	in.relay.Bind(host, prefix)
+	in.openMetrics(name)
 	st := in.courier.Status()
 	in.log.Info("going on after a hot reload", "chunks_waiting", st.Receipts, "records_waiting", st.Open, "taken_over", st.Owned)
 }

@@ -42,7 +42,7 @@ func (p *process) start(s settings) *section {
 	cfg := decode(p.t, s)
 	in, same := p.reg.Claim(cfg)
 	if same {
-		in.Resume(p.host, "test")
+		in.Resume(p.host, "test", "test")
 	} else {
 		heir := in
 		var err error

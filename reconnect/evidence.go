@@ -14,7 +14,13 @@ type evidence struct {
 	// were read before the gate that stands now.
 	epoch uint64
 	sweep bool // the gate that stands now is a sweep
+	// connects is of all tables of all clients.
+	connects connects
 }
+
+// connects counts connection attempts since the start of the supervisor, in which a table is
+// only a chapter: its totals begin anew with every client.
+type connects struct{ attempts, failures, successes uint64 }
 
 // address is what is known of one address.
 type address struct {
@@ -45,7 +51,7 @@ type counts struct {
 	class                                  fsm.Class
 }
 
-// clear forgets everything: the next table comes from a new client.
+// clear forgets every address: the next table comes from a new client.
 func (e *evidence) clear() {
 	e.addrs = map[string]*address{}
 	e.epoch, e.sweep = 0, false
@@ -89,6 +95,7 @@ func (e *evidence) update(table []Broker, epoch uint64) counts {
 			e.addrs[b.Addr] = a
 		}
 		newUps = newUps || b.Ups > a.Ups
+		e.connects.add(&a.Broker, b)
 		a.take(b)
 		if stale {
 			a.rebase()
@@ -113,6 +120,13 @@ func (e *evidence) update(table []Broker, epoch uint64) counts {
 		}
 	}
 	return e.count()
+}
+
+// add counts what has happened to an address between two tables.
+func (c *connects) add(before, now *Broker) {
+	c.attempts += now.Attempts - before.Attempts
+	c.failures += now.Failures - before.Failures
+	c.successes += now.Ups - before.Ups
 }
 
 // take notes the row of the address.

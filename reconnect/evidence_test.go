@@ -182,6 +182,35 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// Tables hold the totals of one client; the sum must neither lose nor count twice when a
+// table is repeated, an address goes, or a new client begins at zero.
+func TestEvidence_Connects(t *testing.T) {
+	var e evidence
+	e.clear()
+	a := Broker{Addr: "a", Attempts: 3, Failures: 2, Ups: 1}
+	b := Broker{Addr: "b", Attempts: 5, Failures: 4}
+	for i, step := range []struct {
+		newClient bool
+		table     []Broker
+		want      connects
+	}{
+		{table: []Broker{a}, want: connects{3, 2, 1}},
+		{table: []Broker{a, b}, want: connects{8, 6, 1}},
+		{table: []Broker{a, b}, want: connects{8, 6, 1}},
+		{table: []Broker{{Addr: "a", Attempts: 4, Failures: 2, Ups: 2}}, want: connects{9, 6, 2}},
+		{newClient: true, table: []Broker{a}, want: connects{12, 8, 3}},
+		{newClient: true, table: nil, want: connects{12, 8, 3}},
+	} {
+		if step.newClient {
+			e.clear()
+		}
+		e.update(step.table, e.epoch)
+		if e.connects != step.want {
+			t.Errorf("table %d: %+v, want %+v", i, e.connects, step.want)
+		}
+	}
+}
+
 func TestEvidence_Worst(t *testing.T) {
 	var e evidence
 	e.clear()

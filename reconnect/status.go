@@ -32,6 +32,11 @@ type Snapshot struct {
 	NextTry  time.Time
 	// Generation is the number of clients opened so far.
 	Generation int
+	// ConnectAttempts counts connection attempts and failed look-ups since the start, over all
+	// clients: those that ended with a connection that was ready for requests, those that did
+	// not, and those still under way. What ends while its client is being closed is in none of
+	// the latter two.
+	ConnectAttempts, ConnectFailures, ConnectSuccesses uint64
 	// Refused counts refused flushes since the start.
 	Refused uint64
 	// Outstanding is the number of messages in deliveries that have not settled.
@@ -75,6 +80,10 @@ func (l *loop) publishStatus() {
 		Wait:       m.Wait(),
 		Generation: m.Generation(),
 		Brokers:    l.brokers,
+
+		ConnectAttempts:  l.evidence.connects.attempts,
+		ConnectFailures:  l.evidence.connects.failures,
+		ConnectSuccesses: l.evidence.connects.successes,
 	}
 	if l.down {
 		st.DownSince = l.s.start.Add(l.downSince)

@@ -284,6 +284,32 @@ func TestSupervisor_ReasonArrivesLate(t *testing.T) {
 	})
 }
 
+// The count of attempts goes on when a client is replaced, and agrees with what the network saw.
+func TestSupervisor_CountsAttemptsOverAllClients(t *testing.T) {
+	bubble(t, setup{addrs: []string{"a:9092", "b:9092"}, cfg: fsm.Config{IdlePolicy: fsm.IdleKeep}}, func(r *rig) {
+		r.delivered(r.produce(1), 10*ms)
+		r.net.Set(reconnecttest.Down)
+		r.wantWithin(fsm.AllDown, time.Second)
+		r.sleep(time.Minute)
+		r.net.Client().Fatal(fsm.ClassFatal, "fenced")
+		r.sleep(time.Minute)
+		r.net.Set(reconnecttest.Serving)
+		r.wantWithin(fsm.Up, 6*time.Second)
+		r.sleep(10 * time.Second) // the other broker is back too
+		st := r.sup.Status()
+		if st.Generation != 2 {
+			r.Fatalf("%d clients", st.Generation)
+		}
+		if seen := uint64(len(r.net.Attempts())); st.ConnectAttempts != seen || st.ConnectFailures+st.ConnectSuccesses != seen {
+			r.Errorf("%d attempts, %d failed, %d succeeded; the network saw %d",
+				st.ConnectAttempts, st.ConnectFailures, st.ConnectSuccesses, seen)
+		}
+		if st.ConnectSuccesses != 4 { // both brokers, at the start and after the outage
+			r.Errorf("%d succeeded, want 4", st.ConnectSuccesses)
+		}
+	})
+}
+
 func admitted(s *reconnect.Supervisor) bool {
 	ok, opened := s.Admitted()
 	return ok || isClosed(opened)

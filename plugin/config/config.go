@@ -119,6 +119,9 @@ type Config struct {
 	// UnknownTopicWait is how long a topic must be unknown before OnTopicError applies to it.
 	UnknownTopicWait time.Duration
 
+	// MetricsListen is host:port of the metrics; empty means that they are not served.
+	MetricsListen string
+
 	// Warnings are things in the section that are accepted but probably not meant.
 	// Each is one line and starts with the key.
 	Warnings []string

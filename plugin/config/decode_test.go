@@ -95,6 +95,12 @@ func TestDecode_Values(t *testing.T) {
 		{"TCP keepalive", minimal.with("keepalive_interval", "30s"), func(c *Config) any { return c.TCPKeepalive() }, 30 * time.Second},
 		{"no TCP keepalive", minimal.with("idle_policy", "close"), func(c *Config) any { return c.TCPKeepalive() }, time.Duration(0)},
 		{"TCP keepalive off", minimal.with("rdkafka.socket.keepalive.enable", "false"), func(c *Config) any { return c.TCPKeepalive() }, time.Duration(0)},
+		{"metrics off", minimal, func(c *Config) any { return c.MetricsListen }, ""},
+		{"metrics port", minimal.with("metrics_listen", " 9308 "), func(c *Config) any { return c.MetricsListen }, "127.0.0.1:9308"},
+		{"metrics colon port", minimal.with("metrics_listen", ":9308"), func(c *Config) any { return c.MetricsListen }, "127.0.0.1:9308"},
+		{"metrics host", minimal.with("metrics_listen", "LocalHost:9308"), func(c *Config) any { return c.MetricsListen }, "localhost:9308"},
+		{"metrics for all", minimal.with("metrics_listen", "0.0.0.0:1"), func(c *Config) any { return c.MetricsListen }, "0.0.0.0:1"},
+		{"metrics in IPv6", minimal.with("metrics_listen", "[::1]:65535"), func(c *Config) any { return c.MetricsListen }, "[::1]:65535"},
 		{"same twice", minimal.with("idle_policy", "keep", "reconnect.idle_policy", "keep"), func(c *Config) any { return c.IdlePolicy }, IdleKeep},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -102,6 +102,27 @@ var sectionFaults = []faultCase{
 	{"engine wait", section{"delivery_wait_engine": "2s"}, []string{
 		`delivery_wait_engine: "2s" is above 1s; allowed: 0s to 1s`,
 	}},
+	{"metrics port 0", section{"metrics_listen": "0"}, []string{
+		`metrics_listen: "0" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
+	{"metrics port range", section{"metrics_listen": "127.0.0.1:65536"}, []string{
+		`metrics_listen: "127.0.0.1:65536" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
+	{"metrics without a port", section{"metrics_listen": "localhost"}, []string{
+		`metrics_listen: "localhost" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
+	{"metrics bare IPv6", section{"metrics_listen": "::1"}, []string{
+		`metrics_listen: "::1" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
+	{"metrics URL", section{"metrics_listen": "http://localhost:9308"}, []string{
+		`metrics_listen: "http://localhost:9308" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
+	{"metrics wildcard", section{"metrics_listen": "*:9308"}, []string{
+		`metrics_listen: "*:9308" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
+	{"metrics word", section{"metrics_listen": "on"}, []string{
+		`metrics_listen: "on" is not an address to listen at; allowed: port, :port or host:port, with a port from 1 to 65535`,
+	}},
 	{"size", section{"queue_limit": "64XB"}, []string{
 		`queue_limit: "64XB" is not a size; use a number and a unit such as 64MiB or 500MB`,
 	}},

@@ -41,6 +41,10 @@ var Sections = []Section{
 		Options: deadLetterOptions,
 	},
 	{
+		Title:   "Metrics",
+		Options: metricsOptions,
+	},
+	{
 		Title: "Client properties",
 		Intro: "Every property of librdkafka can be set as `rdkafka.<property>`, under any of its names, with the value" +
 			" passed on unchanged (`$ConnectionString` too). librdkafka judges each value at the start and its reason is" +

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -212,9 +213,36 @@ func checkBrokers(list, protocol string) error {
 		if colon < 0 || (strings.IndexByte(host, ':') != colon && host[colon-1] != ']') {
 			continue // no port, or a bare IPv6 address
 		}
-		if port, err := strconv.Atoi(host[colon+1:]); err != nil || port < 1 || port > math.MaxUint16 {
+		if !isPort(host[colon+1:]) {
 			return fmt.Errorf("has no port between 1 and 65535 in %s", quote(item))
 		}
 	}
 	return nil
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port > 0
+}
+
+const (
+	listenAllowed = "port, :port or host:port, with a port from 1 to 65535"
+	loopback      = "127.0.0.1"
+)
+
+// parseListen reads an address to listen at and returns it as host:port. Without a host it
+// is the loopback address: what everybody may see must be said.
+func parseListen(text string) (string, error) {
+	s := strings.TrimSpace(text)
+	if isPort(s) {
+		s = ":" + s
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || !isPort(port) || strings.ContainsAny(host, "/@* \t") {
+		return "", errors.New("is not an address to listen at; allowed: " + listenAllowed)
+	}
+	if host == "" {
+		host = loopback
+	}
+	return net.JoinHostPort(strings.ToLower(host), port), nil
 }

@@ -189,3 +189,17 @@ func soundsSecret(name string) bool {
 		return strings.Contains(name, word)
 	})
 }
+
+// MaxMessageBytes is how large a message may be for the client (message.max.bytes).
+func (c *Config) MaxMessageBytes() int {
+	const librdkafkaDefault = 1_000_000
+	i := slices.IndexFunc(c.properties, func(p Property) bool { return p.Name == "message.max.bytes" })
+	if i < 0 {
+		return librdkafkaDefault
+	}
+	n, err := integer(c.properties[i].Value)
+	if err != nil { // librdkafka has refused it already
+		return librdkafkaDefault
+	}
+	return int(n)
+}

@@ -48,6 +48,9 @@ type Options struct {
 	// Answered is called when a broker has judged a message, well or badly: it is there and
 	// keeps up. It must not block.
 	Answered func()
+	// Completed is told how long a chunk took from Post to its last acknowledgement. It must
+	// not block.
+	Completed func(time.Duration)
 }
 
 // Rejected is messages of one chunk that can never be written. The chunk is complete only
@@ -58,8 +61,8 @@ type Rejected struct {
 	// Failures[i] tells of Batch.Messages[i]; its Index is the index in the chunk.
 	Failures []reconnect.Failure
 	Batch    *reconnect.Batch
-	// Letter tells that these are copies for the dead-letter topic.
-	Letter bool
+	// Letters is what PostLetters was given, if these are copies for the dead-letter topic.
+	Letters any
 
 	receipt *Receipt
 	count   int
@@ -133,6 +136,8 @@ type Counts struct {
 	// Avoided messages were not sent again at a retry, because they were on their way or
 	// acknowledged: duplicates avoided.
 	Avoided int64
+	// Letters were acknowledged by the dead-letter topic.
+	Letters int64
 }
 
 // Status is what a courier holds at a moment.
@@ -191,13 +196,14 @@ func (c *Courier) room(size int64) bool { return c.queued == 0 || c.queued+size 
 
 // Post takes the messages of a chunk over and returns their receipt, or nil when there is
 // no room; spare is how many bytes there may be above the limit. They are handed over at
-// once if nothing stands in the way, else when it can be. The tag is copied, and the batch
-// may be reused after the return.
-func (c *Courier) Post(tag string, b *reconnect.Batch, spare int64) *Receipt {
+// once if nothing stands in the way, else when it can be. Unusable counts the entries of
+// the chunk that have no message and are to be accounted for too, see Receipt.Unusable. The
+// tag is copied, and the batch may be reused after the return.
+func (c *Courier) Post(tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
 	r := &Receipt{
 		courier: c, tag: strings.Clone(tag), posted: time.Now(),
 		done: make(chan struct{}), blocked: make(chan struct{}),
-		messages: len(b.Messages), open: len(b.Messages),
+		messages: len(b.Messages), open: len(b.Messages) + unusable,
 	}
 	c.mu.Lock()
 	if c.stopped || !c.room(sizeOf(b)-spare) {
@@ -206,6 +212,10 @@ func (c *Courier) Post(tag string, b *reconnect.Batch, spare int64) *Receipt {
 	}
 	c.receipts++
 	c.openMessages += r.open
+	if r.messages == 0 {
+		c.mu.Unlock()
+		return r
+	}
 	p := newPart(r, b, nil)
 	c.queued += p.size
 	s := c.sender
@@ -251,11 +261,14 @@ func (c *Courier) Own(r *Receipt) {
 	}
 }
 
-// Avoid counts the messages of a chunk that a retry need not send again.
+// Avoid counts the messages of a chunk that a retry need not send again, at its first retry.
 func (c *Courier) Avoid(r *Receipt) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts.Avoided += int64(r.messages - len(r.forgone))
+	if !r.avoided {
+		r.avoided = true
+		c.counts.Avoided += int64(r.messages - len(r.forgone))
+	}
 }
 
 // Account ends messages or entries of a chunk that can never be written: they are in a
@@ -268,12 +281,13 @@ func (c *Courier) Account(rej Rejected) {
 	c.nudge()
 }
 
-// PostLetter sends copies of rejected messages to the dead-letter topic. The messages are
-// accounted for when the copies were acknowledged.
-func (c *Courier) PostLetter(rej Rejected, b *reconnect.Batch) {
+// PostLetters sends copies of rejected messages to the dead-letter topic, one for each. A
+// message is accounted for when its copy was acknowledged. If copies are rejected too, the
+// Rejected gives the letters back, and its failures name them by their index.
+func (c *Courier) PostLetters(rej Rejected, b *reconnect.Batch, letters any) {
 	c.mu.Lock()
 	p := newPart(rej.receipt, b, nil)
-	p.letter = true
+	p.letters = letters
 	c.queued += p.size - rej.size
 	c.ready = append(c.ready, p)
 	c.mu.Unlock()

@@ -118,6 +118,7 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 		}
 		o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 5*time.Second
 		o.Answered = func() {}
+		o.Completed = func(time.Duration) {}
 		o.Trouble = func(x Trouble) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -141,7 +142,7 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 // post posts a chunk of texts, each "topic:value".
 func (r *rig) post(tag string, texts ...string) *Receipt {
 	r.t.Helper()
-	x := r.Post(tag, batchOf(texts...), 0)
+	x := r.Post(tag, batchOf(texts...), 0, 0)
 	if x == nil {
 		r.t.Fatalf("no room for %v", texts)
 	}
@@ -219,7 +220,7 @@ func TestCourier_WhatWaitsGoesOutByItself(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.s.set(false)
 		b := batchOf("t:1")
-		x := r.Post("a", b, 0)
+		x := r.Post("a", b, 0, 0)
 		copy(b.Data, "X") // the batch is the caller's again
 		r.post("a", "t:2")
 		time.Sleep(time.Hour)
@@ -263,10 +264,10 @@ func TestCourier_RoomIsBounded(t *testing.T) {
 	inBubble(t, Options{Limit: 1000}, func(r *rig) {
 		big := "t:" + strings.Repeat("x", 5000)
 		r.post("a", big) // an empty courier takes any
-		if x := r.Post("a", batchOf("t:1"), 0); x != nil || r.Room(1) {
+		if x := r.Post("a", batchOf("t:1"), 0, 0); x != nil || r.Room(1) {
 			t.Error("above the limit")
 		}
-		if x := r.Post("a", batchOf("t:1"), 10_000); x == nil {
+		if x := r.Post("a", batchOf("t:1"), 0, 10_000); x == nil {
 			t.Error("there is spare room for what is taken over")
 		}
 		for _, h := range r.s.take() {
@@ -470,7 +471,7 @@ func TestCourier_StopEndsTheSending(t *testing.T) {
 		r.Stop()
 		h[0].all(transient)
 		r.wantSent()
-		if r.Post("b", batchOf("t:2"), 0) != nil {
+		if r.Post("b", batchOf("t:2"), 0, 0) != nil {
 			t.Error("posted after Stop")
 		}
 		r.wantComplete(x, false)

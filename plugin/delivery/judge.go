@@ -79,15 +79,19 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	c.sendAlone(r, lists[suspect])
 	c.letWait(r, lists[waits])
 	c.reject(r, lists[never])
-	if acked > 0 {
-		if !p.letter {
-			c.counts.Acked += int64(acked)
-		}
-		p.receipt.settle(acked)
+	if p.letters == nil {
+		c.counts.Acked += int64(acked)
+	} else {
+		c.counts.Letters += int64(acked)
 	}
+	p.receipt.settle(acked)
+	complete := p.receipt.open == 0
 	o := c.o
 	c.mu.Unlock()
 	c.nudge()
+	if complete {
+		o.Completed(time.Since(p.receipt.posted))
+	}
 	if answered {
 		o.Answered()
 	}
@@ -110,7 +114,7 @@ func (c *Courier) judge(p *part, f *reconnect.Failure, topic string) verdict {
 		return suspect
 	case f.Class != fsm.ClassTopic && f.Class != fsm.ClassAuthorization:
 		return again
-	case !p.letter && c.hopeless(c.troubled[topic]):
+	case p.letters == nil && c.hopeless(c.troubled[topic]):
 		return never
 	default:
 		return waits
@@ -207,7 +211,7 @@ func (c *Courier) letWait(r *result, list []int) {
 // that their bytes are given up, as Fluent Bit has them too and comes back with them, so
 // that a bad topic does not keep the good ones from their room.
 func (c *Courier) wait(p *part, t *trouble) {
-	if !p.receipt.owned && !p.letter && len(t.parts) > 0 && c.stuck+p.size > c.o.Limit/2 {
+	if !p.receipt.owned && p.letters == nil && len(t.parts) > 0 && c.stuck+p.size > c.o.Limit/2 {
 		c.queued -= p.size
 		p.receipt.forgone = append(p.receipt.forgone, p.chunkIndexes()...)
 		slices.Sort(p.receipt.forgone)
@@ -247,7 +251,7 @@ func (c *Courier) reject(r *result, list []int) {
 // rejectPart turns a part that is in no list into a Rejected.
 func (c *Courier) rejectPart(r *result, p *part, failure func(i int) reconnect.Failure) {
 	rej := Rejected{
-		Tag: p.receipt.tag, Batch: p.batch, Failures: make([]reconnect.Failure, p.messages), Letter: p.letter,
+		Tag: p.receipt.tag, Batch: p.batch, Failures: make([]reconnect.Failure, p.messages), Letters: p.letters,
 		receipt: p.receipt, count: p.messages, size: p.size,
 	}
 	for i := range rej.Failures {

@@ -28,8 +28,8 @@ type part struct {
 	alone bool
 	// probe: sent to find out whether its topic works again.
 	probe bool
-	// letter: copies for the dead-letter topic, one for each message that they stand for.
-	letter bool
+	// letters is set for copies that go to the dead-letter topic.
+	letters any
 	// tries counts how often the messages came back; due is when to send them again.
 	tries int
 	due   time.Time
@@ -63,7 +63,7 @@ func (p *part) pick(b *reconnect.Batch, inPart, inBatch []int) *part {
 		index[i] = p.at(x)
 	}
 	q := newPart(p.receipt, b.Pick(inBatch), index)
-	q.letter, q.tries = p.letter, p.tries
+	q.letters, q.tries = p.letters, p.tries
 	return q
 }
 

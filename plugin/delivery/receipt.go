@@ -13,7 +13,8 @@ type Receipt struct {
 
 	// Guarded by the courier's mu until done is closed.
 	messages int
-	open     int   // messages that have not come to their end
+	open     int   // messages and unusable entries that have not come to their end
+	avoided  bool  // counted as avoided duplicates
 	owned    bool  // Fluent Bit has been told OK: the bytes are here or nowhere
 	forgone  []int // open messages whose bytes were given up, to be supplied again; ascending
 	waiting  int   // open messages that wait for an operator, forgone ones included
@@ -55,8 +56,14 @@ func (r *Receipt) Messages() int { return r.messages }
 // Posted is when the chunk was handed over first.
 func (r *Receipt) Posted() time.Time { return r.posted }
 
+// Unusable names n entries of the chunk that have no message, to be accounted for.
+func (r *Receipt) Unusable(n int) Rejected { return Rejected{Tag: r.tag, receipt: r, count: n} }
+
 // settle counts n messages as ended; the courier's mu is held.
 func (r *Receipt) settle(n int) {
+	if n == 0 {
+		return
+	}
 	r.open -= n
 	r.courier.openMessages -= n
 	if r.open == 0 {

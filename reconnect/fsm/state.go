@@ -30,6 +30,15 @@ var stateNames = [numStates]string{
 	"connecting", "up", "degraded", "all_down", "probing", "idle", "draining", "closed",
 }
 
+// States lists every state, in the order of a normal life.
+func States() []State {
+	all := make([]State, numStates)
+	for i := range all {
+		all[i] = State(i)
+	}
+	return all
+}
+
 // String returns the name used in logs and metrics.
 func (s State) String() string { return name(stateNames[:], uint8(s)) }
 

@@ -55,15 +55,16 @@ var classes = map[int]fsm.Class{
 	29:   fsm.ClassAuthorization,
 
 	// Right for every other record, never for this one.
-	10: fsm.ClassRecord, // message too large
-	17: fsm.ClassRecord, // invalid topic
-	18: fsm.ClassRecord, // record list too large
-	21: fsm.ClassRecord, // invalid required acks
-	32: fsm.ClassRecord, // invalid timestamp
-	42: fsm.ClassRecord, // invalid request
-	44: fsm.ClassRecord, // policy violation
-	76: fsm.ClassRecord, // unsupported compression type
-	87: fsm.ClassRecord, // invalid record
+	-186: fsm.ClassRecord, // invalid argument: a topic name that the client refuses
+	10:   fsm.ClassRecord, // message too large
+	17:   fsm.ClassRecord, // invalid topic
+	18:   fsm.ClassRecord, // record list too large
+	21:   fsm.ClassRecord, // invalid required acks
+	32:   fsm.ClassRecord, // invalid timestamp
+	42:   fsm.ClassRecord, // invalid request
+	44:   fsm.ClassRecord, // policy violation
+	76:   fsm.ClassRecord, // unsupported compression type
+	87:   fsm.ClassRecord, // invalid record
 
 	// This handle can't go on.
 	-150: fsm.ClassFatal,
