@@ -114,12 +114,12 @@ func (in *Instance) remember() {
 			continue
 		}
 		a.job, a.keyed = &job{chunk: chunk, tag: tag}, false
-		r, _ := a.post()
-		if r == nil { // there is nothing to deliver in it
+		switch r, o := a.post(); {
+		case r != nil:
+			in.custody.has(r, name)
+		case resultOf(o) != Retry: // there is nothing to deliver in it
 			s.Release(name)
-			continue
 		}
-		in.custody.has(r, name)
 	}
 	if receipts := in.ledger.Len(); receipts+len(chunks) > 0 {
 		in.log.Info("going on where the last process ended", "chunks_known", receipts, "taken_over", len(chunks))
