@@ -3,6 +3,7 @@ package reconnect
 import (
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"out_kafka_reconnect/reconnect/fsm"
@@ -27,11 +28,20 @@ type loop struct {
 	evidence evidence
 	pacer    pacer
 	pending  []fsm.Event // raised by actions, stepped after them
+	retired  map[*handle]bool
+	hurry    sync.Once // closes Supervisor.hurry
 
 	refused  chan struct{} // of the current view
 	released bool          // refused is closed
 
-	// jobs counts goroutines that close a client or wait for a heartbeat.
+	checking bool          // a look at the client's files is under way
+	filesAt  time.Duration // when the next is due
+	files    string        // what the last one found changed
+	badFiles string        // the last thing told of files that make no client
+	trouble  string        // what the last heartbeat told
+	renewal  fsm.Renewal   // why the client that is open was opened
+
+	// jobs counts goroutines that close a client, look at its files or wait for a heartbeat.
 	jobs  int
 	endBy time.Duration // when to end although some are left; 0 while not closed
 
@@ -63,6 +73,7 @@ func newLoop(s *Supervisor) *loop {
 		s:       s,
 		timer:   time.NewTimer(time.Hour),
 		refused: make(chan struct{}),
+		retired: map[*handle]bool{},
 	}
 	machine, actions := fsm.New(s.opts.Config, 0)
 	l.machine = machine
@@ -91,14 +102,18 @@ func (l *loop) run() {
 			l.step(fsm.Event{Kind: fsm.ChunkArrived})
 		case <-l.s.outstanding.none:
 			l.step(fsm.Event{Kind: fsm.Reported})
-		case e := <-l.s.heartbeat:
+		case b := <-l.s.heartbeat:
 			l.jobs--
-			l.step(e)
+			l.trouble = b.trouble
+			l.step(b.Event)
+		case k := <-l.s.looks:
+			l.jobs--
+			l.filesLooked(k)
+		case r := <-l.s.retired:
+			delete(l.retired, r.h)
+			l.clientReleased(r.err)
 		case err := <-l.s.released:
-			l.jobs--
-			if err != nil {
-				l.s.opts.Logger.Warn("closing the client", "err", err)
-			}
+			l.clientReleased(err)
 		case <-l.timer.C:
 			l.tick()
 		case <-drain:
@@ -113,6 +128,14 @@ func (l *loop) run() {
 			l.step(fsm.Event{Kind: fsm.Drained})
 		}
 		l.arm()
+	}
+}
+
+// clientReleased notes that a client is gone.
+func (l *loop) clientReleased(err error) {
+	l.jobs--
+	if err != nil {
+		l.s.opts.Logger.Warn("closing the client", "err", err)
 	}
 }
 
@@ -159,6 +182,9 @@ func (l *loop) arm() {
 	if l.down {
 		earlier(l.reportAt)
 	}
+	if l.client != nil && !l.checking {
+		earlier(l.filesAt)
+	}
 	if l.endBy > 0 {
 		earlier(l.endBy)
 	}
@@ -174,6 +200,9 @@ func (l *loop) tick() {
 	now := l.now()
 	if at, ok := l.machine.Deadline(); ok && now >= at {
 		l.step(fsm.Event{Kind: fsm.DeadlineReached})
+	}
+	if now >= l.filesAt {
+		l.checkFiles()
 	}
 	if l.down && now >= l.reportAt {
 		l.reportAt += reportEvery
@@ -229,6 +258,7 @@ func (l *loop) brokersChanged(n Notice) {
 	l.step(fsm.Event{
 		Kind: fsm.BrokersChanged, Epoch: l.machine.GateEpoch(), Class: c.class,
 		Up: c.up, Failing: c.failing, Failed: c.failed, Pending: c.pending, InFlight: c.inFlight,
+		LearnedOnly: c.learnedOnly,
 	})
 	// The client itself ends its first connection as soon as it knows the cluster.
 	lasted := l.now()-l.upSince >= settledIn

@@ -69,6 +69,8 @@ func TestNames(t *testing.T) {
 		{ChunkArrived.String(), "chunk_arrived"},
 		{EventKind(99).String(), "unknown(99)"},
 		{FailOutstanding.String(), "fail_outstanding"},
+		{RenewFiles.String(), "files changed"},
+		{Renewal(99).String(), "unknown(99)"},
 		{State(200).Gate().String(), "refuse"},
 		{State(200).ConnGate().String(), "shut"},
 	} {

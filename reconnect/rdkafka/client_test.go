@@ -305,14 +305,14 @@ func TestClient_Heartbeat(t *testing.T) {
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	r.untilUp()
-	if err := r.Heartbeat(3 * time.Second); err != nil {
+	if _, err := r.Heartbeat(3 * time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := r.Heartbeat(300 * time.Millisecond); err == nil {
+	if _, err := r.Heartbeat(300 * time.Millisecond); err == nil {
 		t.Error("a frozen broker answered")
 	}
 	if d := time.Since(start); d > 2*time.Second {

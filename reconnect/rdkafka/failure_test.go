@@ -35,7 +35,7 @@ func TestClient_CloseReportsEverythingWhileKafkaIsAway(t *testing.T) {
 	if d := r.Produce(numbered("alpha", 1, 1)); len(d.Failures()) != 1 {
 		t.Error("a closed client took a message")
 	}
-	if err := r.Heartbeat(time.Second); !errors.Is(err, ErrClosed) {
+	if _, err := r.Heartbeat(time.Second); !errors.Is(err, ErrClosed) {
 		t.Errorf("heartbeat of a closed client: %v", err)
 	}
 }
@@ -50,7 +50,7 @@ func TestClient_CloseDoesNotWaitForAHeartbeat(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = r.Heartbeat(2 * time.Second)
+		_, _ = r.Heartbeat(2 * time.Second)
 		close(done)
 	}()
 	time.Sleep(100 * time.Millisecond)

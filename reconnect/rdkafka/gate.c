@@ -17,6 +17,7 @@
  * to fit into the loader's static surplus. */
 static __thread struct {
 	okr_addr *addr;      /* the address of the last look-up */
+	okr_conn *conn;      /* the connection, from connect to close */
 	int64_t up_at;       /* ms; when the connection got ready */
 	uint64_t acked_at_up;
 	uint8_t permit;      /* the look-up was allowed, the socket may follow */
@@ -223,19 +224,16 @@ static int on_socket(int domain, int type, int protocol, void *opaque)
 	return fd;
 }
 
-static bool register_fd(okr_client *c, int fd)
+static okr_conn *register_conn(okr_client *c, int fd)
 {
-	if (c->fd_count == c->fd_cap) {
-		int cap = c->fd_cap ? 2 * c->fd_cap : 16;
-		int *fds = realloc(c->fds, (size_t)cap * sizeof(*fds));
+	okr_conn *n = calloc(1, sizeof(*n));
 
-		if (!fds)
-			return false;
-		c->fds = fds;
-		c->fd_cap = cap;
-	}
-	c->fds[c->fd_count++] = fd;
-	return true;
+	if (!n)
+		return NULL;
+	n->fd = fd;
+	n->next = c->conns;
+	c->conns = n;
+	return n;
 }
 
 static int on_connect(int fd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque)
@@ -246,7 +244,8 @@ static int on_connect(int fd, const struct sockaddr *addr, int addrlen, const ch
 	(void)id;
 	pthread_mutex_lock(&c->mu);
 	/* A socket that can't be shut later would outlive an outage: rather no socket. */
-	if (!a || !register_fd(c, fd)) {
+	tls.conn = a ? register_conn(c, fd) : NULL;
+	if (!tls.conn) {
 		pthread_mutex_unlock(&c->mu);
 		return ENOMEM;
 	}
@@ -269,9 +268,14 @@ static int on_close_socket(int fd, void *opaque)
 	/* Closing under the lock keeps okr_shut_sockets from shutting a stranger's socket
 	 * that got the same number. */
 	pthread_mutex_lock(&c->mu);
-	for (int i = 0; i < c->fd_count; i++) {
-		if (c->fds[i] == fd) {
-			c->fds[i] = c->fds[--c->fd_count];
+	for (okr_conn **p = &c->conns; *p; p = &(*p)->next) {
+		okr_conn *n = *p;
+
+		if (n->fd == fd) {
+			*p = n->next;
+			if (tls.conn == n)
+				tls.conn = NULL;
+			free(n);
 			break;
 		}
 	}
@@ -291,6 +295,8 @@ static void became_up(okr_client *c, okr_addr *a)
 	a->info.ups++;
 	a->info.text[0] = '\0';
 	a->info.stage = OKR_STAGE_NONE;
+	if (tls.conn)
+		tls.conn->up = true;
 	pthread_mutex_unlock(&c->mu);
 	tls.attempting = 0;
 	tls.up = 1;
@@ -349,9 +355,45 @@ static int on_state(struct rd_kafka_s *rk, int32_t broker_id, const char *secpro
 	return 0;
 }
 
+/* A request was written to the socket as a whole. */
+static int on_request(struct rd_kafka_s *rk, int fd, const char *name, int32_t broker_id, int16_t key, int16_t version, int32_t corr_id, size_t size, void *ic_opaque)
+{
+	okr_client *c = ic_opaque;
+	okr_conn *n = tls.conn;
+
+	(void)rk, (void)fd, (void)name, (void)broker_id, (void)key, (void)version, (void)corr_id, (void)size;
+	if (!n)
+		return 0;
+	pthread_mutex_lock(&c->mu);
+	if (n->unanswered++ == 0)
+		n->waiting_since = okr_now_ms();
+	pthread_mutex_unlock(&c->mu);
+	return 0;
+}
+
+/* A request was answered, or failed. One that failed without an answer may never have been
+ * written; if it was, the client ends the connection. */
+static int on_response(struct rd_kafka_s *rk, int fd, const char *name, int32_t broker_id, int16_t key, int16_t version, int32_t corr_id, size_t size, int64_t rtt, int err, void *ic_opaque)
+{
+	okr_client *c = ic_opaque;
+	okr_conn *n = tls.conn;
+
+	(void)rk, (void)fd, (void)name, (void)broker_id, (void)key, (void)version, (void)corr_id, (void)rtt;
+	if (!n || (err != 0 && size == 0))
+		return 0;
+	pthread_mutex_lock(&c->mu);
+	if (n->unanswered > 0)
+		n->unanswered--;
+	n->waiting_since = okr_now_ms();   /* the next in line waits from now on */
+	pthread_mutex_unlock(&c->mu);
+	return 0;
+}
+
 static int on_new(struct rd_kafka_s *rk, const struct rd_kafka_conf_s *conf, void *ic_opaque, char *errstr, size_t errstr_size)
 {
 	(void)conf, (void)errstr, (void)errstr_size;
+	rd_kafka_interceptor_add_on_request_sent(rk, "okr", on_request, ic_opaque);
+	rd_kafka_interceptor_add_on_response_received(rk, "okr", on_response, ic_opaque);
 	return rd_kafka_interceptor_add_on_broker_state_change(rk, "okr", on_state, ic_opaque);
 }
 
@@ -372,7 +414,12 @@ void okr_gate_free(okr_client *c)
 		free(c->addrs);
 		c->addrs = next;
 	}
-	free(c->fds);
+	while (c->conns) {
+		okr_conn *next = c->conns->next;
+
+		free(c->conns);
+		c->conns = next;
+	}
 }
 
 bool okr_thread_refused(void)
@@ -433,14 +480,15 @@ void okr_hold(okr_client *c, const char *addr, int64_t ms)
 
 int okr_shut_sockets(okr_client *c)
 {
-	int n;
+	int count = 0;
 
 	pthread_mutex_lock(&c->mu);
-	n = c->fd_count;
-	for (int i = 0; i < n; i++)
-		(void)shutdown(c->fds[i], SHUT_RDWR);
+	for (okr_conn *n = c->conns; n; n = n->next, count++) {
+		n->shut = true;
+		(void)shutdown(n->fd, SHUT_RDWR);
+	}
 	pthread_mutex_unlock(&c->mu);
-	return n;
+	return count;
 }
 
 int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch)
