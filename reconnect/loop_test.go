@@ -28,10 +28,11 @@ func (s *stub) Hold(addr string, _ time.Duration)          { s.calls = append(s.
 func (s *stub) ShutSockets() int                           { s.calls = append(s.calls, "cut"); return 0 }
 func (s *stub) Heartbeat(time.Duration) (string, error)    { return "", s.heartbeat() }
 func (*stub) Changed() (string, error)                     { return "", nil }
-func (*stub) Silence(time.Duration) reconnect.Silence { return reconnect.Silence{Ready: 1, Silent: 1} }
-func (s *stub) ShutSilent(time.Duration) { s.calls = append(s.calls, "cut silent") }
+func (s *stub) ShutSilent(time.Duration)                   { s.calls = append(s.calls, "cut silent") }
+func (*stub) Silence(time.Duration) reconnect.Silence {
 	return reconnect.Silence{Ready: 1, Silent: 1}
 }
+
 func (s *stub) Close(time.Duration) error {
 	if s.close != nil {
 		s.close()
