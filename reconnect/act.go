@@ -178,7 +178,7 @@ func (l *loop) perform(actions []fsm.Action) {
 		case fsm.CheckSilence:
 			l.checkSilence(a)
 		case fsm.ShutSilent:
-			l.client.ShutSilent(a.After)
+			l.shutSilent(a.After)
 		case fsm.CloseClient:
 			l.closeClient()
 		case fsm.ShutSockets:
@@ -275,6 +275,29 @@ func (l *loop) checkSilence(a fsm.Action) {
 		Kind: fsm.SilenceChecked, ClientGen: a.ClientGen, Attempt: a.Attempt,
 		Ready: s.Ready, Silent: s.Silent, Suspect: s.Suspect, Alive: s.Alive, Next: s.Next,
 	})
+}
+
+// lookForSilence shuts single silent connections while others answer: acknowledgements of
+// those keep the machine from looking. Like the pacing of single addresses that is no
+// matter of the machine.
+func (l *loop) lookForSilence() {
+	after := l.machine.Config().StallTimeout
+	l.lookAt = l.now() + after/looksPerStall
+	if l.client == nil || l.s.outstanding.count() == 0 || l.machine.ConnGate() != fsm.ConnOpen {
+		return
+	}
+	if s := l.client.Silence(after); s.Silent > 0 && s.Alive > 0 {
+		l.shutSilent(after)
+	}
+}
+
+// looksPerStall is how often lookForSilence looks in the time after which a connection is
+// silent: a silent one is found at most a quarter of that time later.
+const looksPerStall = 4
+
+func (l *loop) shutSilent(after time.Duration) {
+	l.client.ShutSilent(after)
+	l.s.opts.Logger.Info("silent connections were shut, others answer")
 }
 
 const (

@@ -34,6 +34,7 @@ type loop struct {
 	refused  chan struct{} // of the current view
 	released bool          // refused is closed
 
+	lookAt   time.Duration // when to look for single silent connections
 	checking bool          // a look at the client's files is under way
 	filesAt  time.Duration // when the next is due
 	files    string        // what the last one found changed
@@ -185,6 +186,9 @@ func (l *loop) arm() {
 	if l.client != nil && !l.checking {
 		earlier(l.filesAt)
 	}
+	if l.client != nil && l.s.outstanding.count() > 0 {
+		earlier(l.lookAt)
+	}
 	if l.endBy > 0 {
 		earlier(l.endBy)
 	}
@@ -200,6 +204,9 @@ func (l *loop) tick() {
 	now := l.now()
 	if at, ok := l.machine.Deadline(); ok && now >= at {
 		l.step(fsm.Event{Kind: fsm.DeadlineReached})
+	}
+	if now >= l.lookAt {
+		l.lookForSilence()
 	}
 	if now >= l.filesAt {
 		l.checkFiles()

@@ -65,7 +65,7 @@ func TestStall_OneOfThreeIsSilent(t *testing.T) {
 		r.sleep(time.Second)
 		r.net.Set(reconnecttest.Frozen, "a")
 		d := r.produce(1)
-		r.sleep(16 * time.Second)
+		r.sleep(20 * time.Second)
 		if n := r.net.Client().Connected(); n != 2 {
 			r.Errorf("%d connections, want those that answer", n)
 		}

@@ -189,7 +189,7 @@ func (m *Machine) silenceChecked(e *Event) {
 		m.act(ShutSilent) // they are made anew at the pace of single addresses
 	}
 	switch {
-	case left <= 0 && m.check.beat:
+	case left <= 0 && m.check.beat && !m.stalled():
 		m.maybeRebuild(e)
 	case left <= 0:
 		m.act(ShutSockets) // attempts that hang too
@@ -207,6 +207,11 @@ func (m *Machine) silenceChecked(e *Event) {
 	}
 }
 
+// stalled tells whether records have waited for an acknowledgement for too long.
+func (m *Machine) stalled() bool {
+	return m.traffic.outstanding > 0 && m.now >= after(m.unansweredSince(), m.cfg.StallTimeout)
+}
+
 func (m *Machine) startHeartbeat() {
 	if m.beat.waiting || !m.evidence.connected {
 		return
@@ -221,7 +226,7 @@ func (m *Machine) startHeartbeat() {
 // of other topics may flow. If nobody knows why for long, the client itself may be wrong
 // about the cluster, and a new one is tried.
 func (m *Machine) maybeStuck(e *Event) {
-	if m.traffic.outstanding == 0 || m.now < after(m.unansweredSince(), m.cfg.StallTimeout) {
+	if !m.stalled() {
 		return
 	}
 	m.traffic.stuck = true

@@ -224,12 +224,13 @@ static int on_socket(int domain, int type, int protocol, void *opaque)
 	return fd;
 }
 
-static okr_conn *register_conn(okr_client *c, int fd)
+static okr_conn *register_conn(okr_client *c, const okr_addr *a, int fd)
 {
 	okr_conn *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
+	n->addr = a;
 	n->fd = fd;
 	n->next = c->conns;
 	c->conns = n;
@@ -244,7 +245,7 @@ static int on_connect(int fd, const struct sockaddr *addr, int addrlen, const ch
 	(void)id;
 	pthread_mutex_lock(&c->mu);
 	/* A socket that can't be shut later would outlive an outage: rather no socket. */
-	tls.conn = a ? register_conn(c, fd) : NULL;
+	tls.conn = a ? register_conn(c, a, fd) : NULL;
 	if (!tls.conn) {
 		pthread_mutex_unlock(&c->mu);
 		return ENOMEM;
@@ -365,8 +366,12 @@ static int on_request(struct rd_kafka_s *rk, int fd, const char *name, int32_t b
 	if (!n)
 		return 0;
 	pthread_mutex_lock(&c->mu);
-	if (n->unanswered++ == 0)
+	if (n->unanswered++ == 0) {
 		n->waiting_since = okr_now_ms();
+		if (!n->sending)
+			n->sending_since = n->waiting_since;
+		okr_head_begins(n);
+	}
 	pthread_mutex_unlock(&c->mu);
 	return 0;
 }
@@ -384,7 +389,10 @@ static int on_response(struct rd_kafka_s *rk, int fd, const char *name, int32_t 
 	pthread_mutex_lock(&c->mu);
 	if (n->unanswered > 0)
 		n->unanswered--;
-	n->waiting_since = okr_now_ms();   /* the next in line waits from now on */
+	n->waiting_since = n->sending_since = okr_now_ms();   /* the next in line waits from now on */
+	n->sending = false;
+	if (n->unanswered > 0)
+		okr_head_begins(n);
 	pthread_mutex_unlock(&c->mu);
 	return 0;
 }

@@ -25,15 +25,19 @@ typedef struct okr_addr {
 /* One connection, from connect to close. It belongs to a broker thread, which alone frees it. */
 typedef struct okr_conn {
 	struct okr_conn *next;
+	const okr_addr *addr;
 	int fd;
+	int looks;             /* the last judgement of silence.c */
 	bool up;               /* ready for requests */
 	bool shut;             /* by us; the broker thread has not seen it yet */
 	int unanswered;        /* requests written and not answered */
 	int64_t waiting_since; /* ms; when the first of them began to wait */
 	int64_t received_at;   /* ms; the last byte came in */
-	int64_t moved_at;      /* ms; the peer's kernel last took a byte of ours, or sending began */
+	int64_t moved_at;      /* ms; the peer's kernel last took a byte of that request, or sending began */
 	uint64_t bytes_acked;
-	bool sending;          /* bytes of ours are on their way or wait to be sent */
+	int64_t sending_since; /* ms; when that request began to be sent */
+	uint64_t head_end;     /* how many bytes were written with it */
+	bool sending;          /* the peer's kernel did not have all of it at the last look */
 } okr_conn;
 
 typedef struct okr_topic_entry {
@@ -94,6 +98,7 @@ void okr_thread_failure_text(okr_client *c, const char *text);
 
 /* silence.c */
 void okr_watch_connections(okr_client *c);
+void okr_head_begins(okr_conn *n);
 
 /* produce.c */
 void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);
