@@ -133,7 +133,7 @@ func (h *handle) retire(idle, timeout time.Duration, hurry <-chan struct{}) erro
 			break
 		}
 	}
-	return h.Client.Close(timeout)
+	return h.Close(timeout)
 }
 
 func isDone(c <-chan struct{}) bool {

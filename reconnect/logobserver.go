@@ -69,13 +69,11 @@ func (o *LogObserver) Transition(r Report) {
 	case fsm.Up, fsm.Degraded:
 		o.up(r)
 	case fsm.Connecting:
-		switch r.From {
-		case fsm.Idle:
+		switch {
+		case r.From == fsm.Idle:
 			o.log.Debug("connecting for a new chunk")
-		case fsm.Up, fsm.Degraded:
-			if r.Cause == fsm.SilenceChecked {
-				o.log.Info("idle connection is dead, connecting anew")
-			}
+		case r.Cause == fsm.SilenceChecked:
+			o.log.Info("idle connection is dead, connecting anew")
 		}
 	case fsm.Idle:
 		o.log.Debug("idle, connections closed")

@@ -30,7 +30,22 @@
 //
 // Three limits catch what shows no failure. ConnectTimeout: an attempt hangs and no broker
 // is up. ProbeTimeout: the same while half-open. StallTimeout: records are outstanding and
-// none is acknowledged, however healthy the connections look.
+// none is acknowledged. That alone is no outage: a partition without a leader or with too
+// few replicas looks the same, and the records of other topics may flow. So the machine has
+// the driver look at the connections. A connection is silent if it was asked and has shown
+// no sign of life for the whole time. All are silent: an outage. Some are: these are shut.
+// None is: a heartbeat asks the cluster what the matter is, the machine is stuck until
+// something is acknowledged, and nothing else changes.
+//
+// # A new client
+//
+// A client is replaced when it can't go on (ClientFatal), when files that it was opened
+// with have changed (RenewRequested), when RenewAfter rounds of attempts in a row failed
+// because the login was refused, or without an attempt at an address of the configuration,
+// and when it was stuck for as many StallTimeouts without anybody knowing why. While the
+// brokers are down the old one is closed at once and the next step of the backoff opens the
+// new one, half-open like any other round. While one is up the new client is opened beside
+// the old one, which finishes what it has (RetireClient).
 //
 // # Reasons for the less obvious
 //
@@ -43,8 +58,10 @@
 //   - The reason of an outage is the most telling class that was seen in it. The notice
 //     that names the reason often comes just after the connection is lost, so it may
 //     change while the brokers are down, always to a more telling one.
-//   - A heartbeat that is not answered leads to Connecting and not to AllDown: a dead
-//     quiet connection is to be replaced, nobody is waiting for it.
+//   - A heartbeat that is not answered makes the machine look for silence too: it may be
+//     queued behind a large request on a slow link. If nothing is left that lives it leads
+//     to Connecting and not to AllDown: a dead quiet connection is to be replaced, nobody
+//     is waiting for it. Unless records are stalled; then it is an outage.
 //   - In Connecting the time only counts while something is outstanding or tried. A client
 //     that nobody needs may have no reason to connect.
 //   - An outage always ends in Up: what failed before the gate opened says nothing of
