@@ -45,6 +45,9 @@ func (l *loop) stepOne(e fsm.Event) {
 		l.release()
 		l.hurry.Do(func() { close(l.s.hurry) })
 	}
+	if l.machine.Stuck() != stuck {
+		l.publishStatus()
+	}
 	if l.machine.Stuck() && (!stuck || e.Kind == fsm.HeartbeatOK) {
 		l.s.opts.Observer.Stuck(l.report())
 	}
@@ -184,7 +187,9 @@ func (l *loop) perform(actions []fsm.Action) {
 		case fsm.ShutSockets:
 			l.evidence.socketsShut()
 			l.up = 0
-			l.client.ShutSockets()
+			if l.client != nil { // it was opened in this very step, and could not be
+				l.client.ShutSockets()
+			}
 		case fsm.StartHeartbeat:
 			l.startHeartbeat(a)
 		case fsm.FailOutstanding:

@@ -167,6 +167,7 @@ func (l *loop) end() {
 		}
 	}
 	l.timer.Stop()
+	l.hurry.Do(func() { close(l.s.hurry) })
 	l.s.view.Store(&view{state: fsm.Closed, refused: l.refused})
 	l.release()
 	close(l.s.done)

@@ -46,7 +46,7 @@ func TestStall_BrokersAnswer(t *testing.T) {
 		d := r.produce(1)
 		r.sleep(10*time.Minute + 5*time.Second)
 		r.want(fsm.Up)
-		if st := r.sup.Status(); st.Outages != 0 || st.Refused != 0 || st.Generation != 1 || r.net.Client().Shuts() != 0 {
+		if st := r.sup.Status(); !st.Stuck || st.Outages != 0 || st.Refused != 0 || st.Generation != 1 || r.net.Client().Shuts() != 0 {
 			r.Errorf("outages %d, refused %d, generation %d", st.Outages, st.Refused, st.Generation)
 		}
 		bad := r.log.level("WARN", "ERROR")
@@ -55,6 +55,9 @@ func TestStall_BrokersAnswer(t *testing.T) {
 		}
 		r.net.Set(reconnecttest.Serving)
 		r.delivered(d, 10*ms)
+		if r.sleep(ms); r.sup.Status().Stuck {
+			r.Error("still stuck after the acknowledgement")
+		}
 	})
 }
 
@@ -75,6 +78,25 @@ func TestStall_OneOfThreeIsSilent(t *testing.T) {
 		}
 		r.net.Set(reconnecttest.Serving)
 		r.delivered(d, 10*ms)
+	})
+}
+
+// The same while the others acknowledge all the time, so that nothing ever looks stalled.
+func TestStall_OneOfThreeIsSilentAmongAcks(t *testing.T) {
+	bubble(t, setup{addrs: []string{"a", "b", "c"}}, func(r *rig) {
+		r.sleep(time.Second)
+		r.net.Set(reconnecttest.Frozen, "a")
+		for range 200 { // an acknowledgement takes a millisecond, so something is mostly waiting
+			r.produce(1)
+			r.sleep(100 * ms)
+		}
+		if n := r.net.Client().Connected(); n != 2 {
+			r.Errorf("%d connections, want those that answer", n)
+		}
+		if n := r.log.count("silent connections were shut"); n != 1 {
+			r.Errorf("told %d times\n%s", n, r.log)
+		}
+		r.quietIsNotDown()
 	})
 }
 

@@ -34,6 +34,8 @@ type Snapshot struct {
 	Generation int
 	// Refused counts refused flushes since the start.
 	Refused uint64
+	// Stuck: records wait for an acknowledgement for StallTimeout although brokers answer.
+	Stuck bool
 	// Outstanding is the number of messages in deliveries that have not settled.
 	Outstanding int
 	// Brokers are the known addresses, sorted.
@@ -74,6 +76,7 @@ func (l *loop) publishStatus() {
 		Attempts:   m.Attempt(),
 		Wait:       m.Wait(),
 		Generation: m.Generation(),
+		Stuck:      m.Stuck(),
 		Brokers:    l.brokers,
 	}
 	if l.down {

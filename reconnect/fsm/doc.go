@@ -158,7 +158,7 @@
 //	    [some have failed] brokers_changed: none is up, some have failed, some are in flight -> stays, next after 4.998s
 //	idle (flush gate admit, connection gate shut)
 //	    chunk_arrived                                                                 -> connecting, next after 5s
-//	    renew_requested                                                               -> stays, close_client, open_client
+//	    renew_requested                                                               -> stays, close_client, open_client, shut_sockets
 //	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
 //	    drain_requested                                                               -> closed, close_client
 //	draining (flush gate refuse, connection gate open)

@@ -63,6 +63,7 @@ func (m *Machine) renew(e *Event) {
 		m.closeClient(RenewFiles)
 		m.openClient()
 		m.setGate()
+		m.act(ShutSockets) // it may have begun to connect as it was opened
 	case AllDown:
 		m.closeClient(RenewFiles) // the next step of the backoff opens the new one
 	case Probing:
