@@ -84,6 +84,7 @@ func newLoop(s *Supervisor) *loop {
 	l.pacer.clear()
 	l.publish()
 	l.perform(actions)
+	l.publishStatus()
 	l.settle()
 	l.arm()
 	return l

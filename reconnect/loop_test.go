@@ -309,6 +309,15 @@ func TestLoop_OneOfThreeComesBack(t *testing.T) {
 	}
 }
 
+// Who asks for the status before anything has happened gets one.
+func TestNew_HasAStatus(t *testing.T) {
+	withStub(t, &stub{}, nil, func(r *rig) {
+		if st := r.sup.Status(); st.State != fsm.Connecting || st.Generation != 1 {
+			r.Errorf("%+v", st)
+		}
+	})
+}
+
 func TestNew_RefusesNonsense(t *testing.T) {
 	if _, err := reconnect.New(reconnect.Options{}); err == nil {
 		t.Error("no opener, no error")
