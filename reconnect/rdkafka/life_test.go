@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
@@ -104,6 +106,7 @@ func (l *life) deliver(within time.Duration, b *reconnect.Batch) {
 // A fatal error of the idempotent producer: a new client is opened at the pace of the
 // backoff, and what was given back is delivered by it.
 func TestLife_FatalError(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	l := supervise(t, b.Addrs()[0], fsm.Config{})
 	l.deliver(5*time.Second, numbered("alpha", 1, 3))
@@ -125,6 +128,53 @@ func TestLife_FatalError(t *testing.T) {
 	}
 }
 
+// The brokers refuse the login round after round: new clients are opened, and one of them
+// gets in when the brokers have changed their mind.
+func TestLife_RefusedLogins(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, broker.Options{Kfake: []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "agent", "secret")}})
+	var good atomic.Bool
+	b.Cluster().ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.Cluster().KeepControl()
+		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+		resp.ErrorCode = 58 // authentication failed
+		return resp, nil, !good.Load()
+	})
+	l := supervise(t, b.Addrs()[0], fsm.Config{RenewAfter: 3}, Property{"security.protocol", "sasl_plaintext"},
+		Property{"sasl.mechanism", "PLAIN"}, Property{"sasl.username", "agent"}, Property{"sasl.password", "secret"})
+	l.until(15*time.Second, "a second client", func() bool { return l.Status().Generation > 1 })
+	good.Store(true)
+	l.deliver(5*time.Second, numbered("alpha", 1, 3))
+	if text := l.text(); !strings.Contains(text, `because="login refused repeatedly"`) || end(b, "alpha") != 3 {
+		t.Errorf("%d records; the log:\n%s", end(b, "alpha"), text)
+	}
+}
+
+// Nothing is acknowledged for long and nobody knows why: a new client beside the old one,
+// which gives its records back in the end. They are delivered once.
+func TestLife_Stuck(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, broker.Options{})
+	l := supervise(t, b.Addrs()[0], fsm.Config{RenewAfter: 2, StallTimeout: time.Second})
+	l.deliver(5*time.Second, numbered("alpha", 1, 3))
+	b.FailProduce(19, -1) // not enough replicas
+	d, err := l.Produce(numbered("alpha", 4, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.until(10*time.Second, "a second client", func() bool { return l.Status().Generation > 1 })
+	wait(t, d, 5*time.Second)
+	if len(d.Failures()) != 3 {
+		t.Fatalf("acked %d, failures %+v", d.Acked(), d.Failures())
+	}
+	b.FailProduce(0, 0)
+	l.deliver(5*time.Second, numbered("alpha", 4, 3))
+	st := l.Status()
+	if text := l.text(); st.Outages != 0 || st.Refused != 0 || end(b, "alpha") != 6 || !strings.Contains(text, `because="nothing acknowledged"`) {
+		t.Errorf("%+v, %d records; the log:\n%s", st, end(b, "alpha"), text)
+	}
+}
+
 // install puts a certificate where the configuration looks, as Kubernetes does: a link to
 // a folder is swapped.
 func install(t *testing.T, link, folder string) {
@@ -141,6 +191,7 @@ func install(t *testing.T, link, folder string) {
 // The broker gets a certificate of another authority during an outage; the file that we
 // trust follows later, by a swapped link. The next rounds of attempts take it up.
 func TestLife_AuthorityChangesWhileDown(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "..data")
 	first, second := newIdentity(t, t.TempDir()), newIdentity(t, t.TempDir())

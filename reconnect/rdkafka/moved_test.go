@@ -62,6 +62,7 @@ func (e *entrance) accept() {
 // rebootstrap), and its producer then finds that the new cluster does not know it, which is
 // fatal. Where that is switched off the client is replaced after some rounds.
 func TestLife_ClusterMoves(t *testing.T) {
+	t.Parallel()
 	for strategy, because := range map[string]string{
 		"rebootstrap": `because="fatal error"`,
 		"none":        `because="learned addresses fail repeatedly"`,

@@ -45,6 +45,7 @@ func (r *rig) neverSilent(during time.Duration) reconnect.Silence {
 }
 
 func TestSilence_IdleIsNotSilent(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	r.untilUp()
@@ -56,6 +57,7 @@ func TestSilence_IdleIsNotSilent(t *testing.T) {
 
 // A frozen broker takes bytes and answers nothing; only its connection is shut.
 func TestSilence_FrozenBroker(t *testing.T) {
+	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		t.Run(map[bool]string{false: "plain", true: "tls"}[secure], func(t *testing.T) {
 			var o broker.Options
@@ -92,6 +94,7 @@ func TestSilence_FrozenBroker(t *testing.T) {
 
 // A broker that can't write answers each try with an error: it lives.
 func TestSilence_NotEnoughReplicasIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	b.FailProduce(19, -1)
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen, Property{"retry.backoff.max.ms", "200"})
@@ -105,6 +108,7 @@ func TestSilence_NotEnoughReplicasIsAnAnswer(t *testing.T) {
 
 // A request on its way over a slow link is no silence, however long it takes.
 func TestSilence_SlowLink(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen, Property{"socket.timeout.ms", "60000"})
 	wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
@@ -125,6 +129,7 @@ func TestSilence_SlowLink(t *testing.T) {
 // A stopped process has a kernel that takes in one request after the other: that is no sign
 // of life.
 func TestSilence_FrozenWhileMoreIsSent(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
@@ -147,6 +152,7 @@ func TestSilence_FrozenWhileMoreIsSent(t *testing.T) {
 // A load balancer that has lost its state swallows everything: that is silent, also while
 // a large request is on its way.
 func TestSilence_LostConnection(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
@@ -165,6 +171,7 @@ func TestSilence_LostConnection(t *testing.T) {
 // A process that is stopped while it has a large request to read: its kernel takes in what
 // it has room for, and no more.
 func TestSilence_StoppedInTheMiddle(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
