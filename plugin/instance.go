@@ -55,6 +55,7 @@ type Instance struct {
 	mu      sync.Mutex     // guards closed and parked, and workers against an Add during its Wait
 	closed  bool           // closing is closed
 	parked  *time.Timer    // ends the wait for the section to come back
+	gone    chan struct{}  // closed when Close has done all
 	workers sync.WaitGroup // the goroutines that serve jobs
 
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
@@ -98,6 +99,7 @@ func New(o Options) (*Instance, error) {
 		quiet:   newQuiet(log),
 		jobs:    make(chan *job),
 		closing: make(chan struct{}),
+		gone:    make(chan struct{}),
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
@@ -166,7 +168,10 @@ func (in *Instance) inherit(old *Instance) {
 	}
 	in.log.Info("going on after a hot reload with other settings")
 	if old.end() {
-		go old.closeSupervisor(in.cfg.ReloadTimeout)
+		go func() {
+			defer close(old.gone)
+			old.closeSupervisor(in.cfg.ReloadTimeout)
+		}()
 	}
 }
 
@@ -264,11 +269,13 @@ func (in *Instance) end() bool {
 }
 
 // Close delivers what it can within shutdown_timeout, which it does not exceed, and
-// releases everything.
+// releases everything. A second call waits for the first.
 func (in *Instance) Close() {
 	if !in.end() {
+		<-in.gone
 		return
 	}
+	defer close(in.gone)
 	in.courier.Stop()
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
 	in.clerk.close()
