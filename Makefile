@@ -77,6 +77,10 @@ $(BROKER): $(shell find test/e2e/embedded -name '*.go')
 e2e: $(PLUGIN) $(HOST) ## Run every scenario: embedded broker, real Kafka, C host, and Fluent Bit when there is one.
 	$(GO) test -tags e2e -count=1 -timeout 40m ./test/e2e/...
 
+.PHONY: outage
+outage: $(PLUGIN) $(HOST) ## Run the matrix of faults on real Kafka; RUN=freeze picks some by name.
+	$(GO) test -tags e2e -count=1 -timeout 90m -v ./test/e2e/outage -run 'TestOutage$$' -full $(if $(RUN),-faults '$(RUN)')
+
 .PHONY: test
 test: check pure unit asan e2e ## Run all tests (Java and Maven are needed for real Kafka).
 
