@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -17,6 +18,7 @@ import (
 type delivery struct {
 	number    int64
 	partition int32
+	producer  int64     // the client that wrote it: each life of the agent has its own
 	logged    time.Time // when the host got it, as the record says
 	appended  time.Time // when the broker wrote it
 }
@@ -46,7 +48,7 @@ func (w *world) harvest(ctx context.Context) (*harvest, error) {
 		if err != nil && wrong == nil {
 			wrong = err
 		}
-		h.deliveries = append(h.deliveries, delivery{number, r.Partition, logged, r.Timestamp})
+		h.deliveries = append(h.deliveries, delivery{number, r.Partition, r.ProducerID, logged, r.Timestamp})
 	}))
 	if err == nil {
 		err = wrong
@@ -87,28 +89,48 @@ func loggedAt(value []byte) (time.Time, error) {
 	return time.UnixMicro(int64(record.Time * 1e6)), nil
 }
 
-// firstCopies returns when each record was first written, in order of time.
+// firstCopies returns when each record was first written, in order of time; loggedTimes returns when each was logged.
 func (h *harvest) firstCopies() []time.Time {
-	first := map[int64]time.Time{}
-	for _, d := range h.deliveries {
-		if at, seen := first[d.number]; !seen || d.appended.Before(at) {
-			first[d.number] = d.appended
-		}
-	}
-	times := make([]time.Time, 0, len(first))
-	for _, at := range first {
-		times = append(times, at)
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	return times
+	return h.earliest(func(d delivery) time.Time { return d.appended })
 }
 
-// appendedBetween counts different records that were written in one of some spans.
-func (h *harvest) appendedBetween(spans []span) int {
-	found := map[int64]bool{}
+func (h *harvest) loggedTimes() []time.Time {
+	return h.earliest(func(d delivery) time.Time { return d.logged })
+}
+
+func (h *harvest) earliest(of func(delivery) time.Time) []time.Time {
+	first := map[int64]time.Time{}
 	for _, d := range h.deliveries {
-		for _, s := range spans {
-			if !d.appended.Before(s.from) && !d.appended.After(s.to) {
+		if at, seen := first[d.number]; !seen || of(d).Before(at) {
+			first[d.number] = of(d)
+		}
+	}
+	return slices.SortedFunc(maps.Values(first), time.Time.Compare)
+}
+
+// inFlight counts the records that may be written again after the agent has ended, since it did not live to hear that they
+// were written: those that had left it and were still on their way, and after a kill also those that were written less than
+// a while before, or before the fault that was going on then.
+func (h *harvest) inFlight(gone []gap, outages []*Outage) int {
+	found := map[int64]bool{}
+	for _, g := range gone {
+		dead := map[int64]bool{}
+		for _, d := range h.deliveries {
+			if d.appended.Before(g.to) {
+				dead[d.producer] = true
+			}
+		}
+		since := g.from
+		if g.killed {
+			for _, o := range outages {
+				if !o.Fault.After(g.from) && (o.Ready.IsZero() || o.Ready.After(g.from)) {
+					since = o.Fault
+				}
+			}
+			since = since.Add(-unheard)
+		}
+		for _, d := range h.deliveries {
+			if dead[d.producer] && d.appended.After(since) {
 				found[d.number] = true
 			}
 		}

@@ -44,7 +44,7 @@ func brokerRuns() []Run {
 			BuiltIn: "0 lost, 0 doubled",
 		},
 		{
-			Name: "freeze-75s", Title: "The broker freezes for 75 s, three times.", Kafka: OneNode,
+			Name: "freeze-75s", Title: "The broker freezes for 75 s, three times.", Kafka: OneNode, Long: true,
 			Steps:   again(3, outage(freezeNodes(), 75*s, thawNodes()), wait(10*s)),
 			BuiltIn: "0 lost, 3,387 doubled (once)",
 		},
@@ -124,7 +124,7 @@ func networkRuns() []Run {
 		},
 		{
 			Name: "flapping", Title: "The port refuses connections 20 times, for 3 to 20 s; in between it works for 3 to 7 s.",
-			Kafka: OneNode, Proxied: true, Steps: flaps(20),
+			Kafka: OneNode, Long: true, Proxied: true, Steps: flaps(20),
 			BuiltIn: "0 lost, 0 doubled (18 s in all)",
 		},
 		{
@@ -172,7 +172,7 @@ func agentRuns() []Run {
 		service     string
 	}{
 		{"kill", "killed with kill -9 and started again", []Step{killAgent, wait(s), startAgent}, Bars{InFlight: true}, ""},
-		{"stop", "stopped and started again", []Step{stopAgent, startAgent}, Bars{}, ""},
+		{"stop", "stopped and started again", []Step{stopAgent, startAgent}, Bars{InFlight: true}, ""},
 		{"reload", "reloaded (SIGHUP)", []Step{reloadAgent}, Bars{}, "hot_reload on\nhot_reload.ensure_thread_safety off\n"},
 	}
 	builtIn := map[string]string{

@@ -20,10 +20,11 @@ import (
 )
 
 var (
-	full  = flag.Bool("full", false, "run the whole matrix, not only the short runs")
-	only  = flag.String("faults", "", "run those whose name, a slash and host match this pattern, short or not")
-	lanes = flag.Int("lanes", 4, "how many runs at a time")
-	out   = flag.String("out", "", "the folder for results and plots; empty means build/outage")
+	full   = flag.Bool("full", false, "run the whole matrix, not only the short runs")
+	only   = flag.String("faults", "", "run those whose name, a slash and host match this pattern, short or not")
+	lanes  = flag.Int("lanes", 4, "how many runs at a time")
+	meters = flag.Bool("metrics", false, "make the plugin serve its counters and compare them with the audit")
+	out    = flag.String("out", "", "the folder for results and plots; empty means build/outage")
 )
 
 // installPatience is how long fetching Kafka may take, runPatience how long one run may.
@@ -89,8 +90,57 @@ func pick(t *testing.T) []job {
 	if len(jobs) == 0 {
 		t.Fatalf("no run matches %q", *only)
 	}
-	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.run.Kafka, a.run.Kafka) })
+	// What takes long begins early, and so do the three nodes, of which there is one cluster.
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(a.rank(), b.rank()) })
 	return jobs
+}
+
+func (j job) rank() int {
+	switch {
+	case j.run.Long:
+		return 0
+	case j.run.Kafka == ThreeNodes:
+		return 1
+	}
+	return 2
+}
+
+// A queue hands out jobs, so that no more than one of them at a time has a rare kind of cluster.
+type queue struct {
+	mu    sync.Mutex
+	ended sync.Cond
+	left  []job          // guarded by mu
+	busy  map[Kafka]bool // guarded by mu; the rare kinds at work
+}
+
+func newQueue(jobs []job) *queue {
+	q := &queue{left: jobs, busy: map[Kafka]bool{}}
+	q.ended.L = &q.mu
+	return q
+}
+
+// next waits for a job that may begin; ok is false when there are none any more.
+func (q *queue) next() (j job, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.left) > 0 {
+		for i, j := range q.left {
+			if !q.busy[j.run.Kafka] {
+				q.left = slices.Delete(slices.Clone(q.left), i, i+1)
+				q.busy[j.run.Kafka] = j.run.Kafka != OneNode
+				return j, true
+			}
+		}
+		q.ended.Wait()
+	}
+	return job{}, false
+}
+
+func (q *queue) done(j job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy[j.run.Kafka] = false
+	q.ended.Broadcast()
 }
 
 func hosts(t *testing.T) []Host {
@@ -102,7 +152,7 @@ func hosts(t *testing.T) []Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []Host{{Kind: "chost", Program: chost, Plugin: plugin}}
+	all := []Host{{Kind: "chost", Program: chost, Plugin: plugin, Metrics: *meters}}
 	fluentBit, version, err := rig.FindFluentBit(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -112,25 +162,26 @@ func hosts(t *testing.T) []Host {
 		return all
 	}
 	t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
-	return append(all, Host{Kind: "fluent-bit", Program: fluentBit, Plugin: plugin})
+	return append(all, Host{Kind: "fluent-bit", Program: fluentBit, Plugin: plugin, Metrics: *meters})
 }
 
 // work does all jobs, some at a time, and tells of each on standard output as it goes: it takes long.
 func work(t *testing.T, jobs []job, clusters *pool, dir string) []*Result {
 	var (
-		mu      sync.Mutex
-		results []*Result
-		queue   = make(chan job)
-		workers sync.WaitGroup
-		began   = time.Now()
+		mu       sync.Mutex
+		results  []*Result
+		jobsLeft = newQueue(jobs)
+		workers  sync.WaitGroup
+		began    = time.Now()
 	)
 	tell := func(j job, format string, args ...any) {
 		fmt.Printf("%6.1f s  %-32s %s\n", time.Since(began).Seconds(), j, fmt.Sprintf(format, args...))
 	}
 	for range min(*lanes, len(jobs)) {
 		workers.Go(func() {
-			for j := range queue {
+			for j, ok := jobsLeft.next(); ok; j, ok = jobsLeft.next() {
 				r, err := attempt(t, j, clusters, dir, func(format string, args ...any) { tell(j, format, args...) })
+				jobsLeft.done(j)
 				if err != nil {
 					r = &Result{Run: j.run.Name, Host: j.host.Kind, Failures: []string{"the run itself failed: " + err.Error()}}
 				}
@@ -150,10 +201,6 @@ func work(t *testing.T, jobs []job, clusters *pool, dir string) []*Result {
 			}
 		})
 	}
-	for _, j := range jobs {
-		queue <- j
-	}
-	close(queue)
 	workers.Wait()
 	return results
 }

@@ -40,12 +40,15 @@ type band struct {
 const points = 400
 
 // paint makes the picture of a run.
-func (w *world) paint(r *Result, spans []span, appended []time.Time, end time.Time) picture {
+func (w *world) paint(r *Result, h *harvest, spans []span, end time.Time) picture {
 	since := func(t time.Time) float64 { return t.Sub(w.began).Seconds() }
 	verdict := fmt.Sprintf("%s logged, %d lost, %d doubled", thousands(r.Accepted), r.Lost, r.Doubled)
 	p := picture{
 		title:  fmt.Sprintf("%s in %s: %s", w.run.Name, hostName(w.host.Kind()), verdict),
-		logged: history(w.tally.History(), since), appended: growth(appended, since), end: since(end),
+		logged: growth(h.loggedTimes(), since), appended: growth(h.firstCopies(), since), end: since(end),
+	}
+	if r.Lost > 0 { // what is lost can't tell when it was logged
+		p.logged = history(w.tally.History(), since)
 	}
 	for _, s := range spans {
 		p.spans = append(p.spans, band{s.state, since(s.from), since(s.to)})
@@ -168,7 +171,7 @@ func (p picture) write(path string) error {
 
 	lower := p.newPlot()
 	lower.X.Label.Text = "seconds"
-	lower.Y.Tick.Marker = plot.ConstantTicks{{Value: 0.5, Label: "state"}}
+	lower.Y.Tick.Marker = plot.ConstantTicks{{Value: 0.5, Label: "state "}}
 	lower.Y.Tick.Length, lower.Y.Width = 0, 0
 	lower.Y.Min, lower.Y.Max = 0, 1
 	states := bands{p.spans, func(name string) color.Color { return stateColours[name] }}
@@ -246,6 +249,9 @@ func (b bands) Plot(c draw.Canvas, p *plot.Plot) {
 func (b bands) Thumbnail(c *draw.Canvas) {
 	c.SetColor(b.colour(""))
 	c.Fill(c.Path())
+	c.SetColor(loggedColour) // it may lie on a stretch of its own colour
+	c.SetLineWidth(0.4)
+	c.Stroke(c.Path())
 }
 
 // secondTicks puts a mark at round seconds.

@@ -16,7 +16,7 @@ type Result struct {
 	InTopic  int    `json:"in_topic"`
 	Lost     int    `json:"lost"`
 	Doubled  int    `json:"doubled"`
-	// DoubledAllowed is the bar: what was in flight at a kill.
+	// DoubledAllowed is the bar: what was in flight when the agent ended.
 	DoubledAllowed int `json:"doubled_allowed"`
 	// Late is how many stand behind a larger number of their partition, LateInChunk of their chunk. Unless Exact that is
 	// the most that it can be.
@@ -57,15 +57,15 @@ const (
 	firstAfterWait = time.Second
 	firstAlways    = backoffMax + 2*time.Second
 	flushEvery     = time.Second
-	// inFlight is how long the host may not know that a record was written: it hears of it at the retry of the chunk,
+	// unheard is how long the host may not know that a record was written: it hears of it at the retry of the chunk,
 	// which is due at most scheduler.cap (3 s) after a flush that comes within a second and waits a little.
-	inFlight = 5 * time.Second
+	unheard = 5 * time.Second
 )
 
 // measure makes the figures.
 func (w *world) measure(h *harvest) *Result {
 	end := time.Now()
-	messages := w.host.LogLines().Messages(0, instance)
+	messages := w.host.LogLines().Messages(0, "") // a reload may count the instances on
 	appended := h.firstCopies()
 	spans := timeline(messages, w.gone, appended, w.began, end)
 	r := &Result{
@@ -75,7 +75,7 @@ func (w *world) measure(h *harvest) *Result {
 	}
 	r.LateInChunk, r.Exact = h.lateInChunk(w.tally.ChunkEnds(), flushEvery)
 	if w.run.Bars.InFlight {
-		r.DoubledAllowed = h.appendedBetween(w.flights())
+		r.DoubledAllowed = h.inFlight(w.gone, w.outages)
 	}
 	r.Attempts, r.AttemptsAllowed = attempts(messages, end, backoffMin, backoffMax)
 	for _, m := range messages {
@@ -102,7 +102,7 @@ func (w *world) measure(h *harvest) *Result {
 		r.Life = max(r.Life, seconds(l.took))
 	}
 	w.measureReturns(r, h, messages)
-	r.picture = w.paint(r, spans, appended, end)
+	r.picture = w.paint(r, h, spans, end)
 	return r
 }
 
@@ -141,24 +141,6 @@ func (w *world) measureReturns(r *Result, h *harvest, messages []rig.Message) {
 	}
 }
 
-// flights are the times in which a record may have been written without the host knowing: before each kill, and before the
-// fault that was going on then.
-func (w *world) flights() []span {
-	var spans []span
-	for _, g := range w.gone {
-		if !g.killed {
-			continue
-		}
-		spans = append(spans, span{from: g.from.Add(-inFlight), to: g.from})
-		for _, o := range w.outages {
-			if !o.Fault.After(g.from) && (o.Ready.IsZero() || o.Ready.After(g.from)) {
-				spans = append(spans, span{from: o.Fault.Add(-inFlight), to: o.Fault})
-			}
-		}
-	}
-	return spans
-}
-
 // judge compares the figures with the bars.
 func (w *world) judge(r *Result, h *harvest) {
 	fail := func(format string, args ...any) { r.Failures = append(r.Failures, fmt.Sprintf(format, args...)) }
@@ -184,8 +166,8 @@ func (w *world) judge(r *Result, h *harvest) {
 		fail("%d warnings and errors, %d are allowed", r.Lines, linesAllowed)
 	}
 	for _, l := range w.lives {
-		if l.took > lifeWithin {
-			fail("a %s took %.1f s, %s are allowed", l.what, seconds(l.took), lifeWithin)
+		if limit := lifeWithin[l.what]; l.took > limit {
+			fail("a %s took %.1f s, %s are allowed", l.what, seconds(l.took), limit)
 		}
 	}
 }

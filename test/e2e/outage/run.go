@@ -30,14 +30,14 @@ type Run struct {
 	Bars Bars
 	// BuiltIn is what the built-in output did in the same fault.
 	BuiltIn string
-	// Short runs are part of make test.
-	Short bool
+	// Short runs are part of make test; Long ones take minutes.
+	Short, Long bool
 }
 
 // Bars are what a run is judged by, beside the ones that hold for all: nothing lost, and no more attempts than the
 // schedule allows.
 type Bars struct {
-	// InFlight allows copies of what was in flight when the agent was killed.
+	// InFlight allows copies of what was in flight when the agent ended.
 	InFlight bool
 	// FirstWithin replaces the bar for the first delivery; Why says why.
 	FirstWithin time.Duration
@@ -203,8 +203,13 @@ func cut(ctx context.Context, w *world) error {
 	return open(ctx, w)
 }
 
-// lifeWithin is how long a stop or a reload of the agent may take: its grace period of 5 s, and 2 s.
-const lifeWithin = 7 * time.Second
+// The kinds of life, and how long each may take: the grace period of 5 s, and shutdown_timeout or reload_timeout.
+const (
+	lifeStop   = "stop"
+	lifeReload = "reload"
+)
+
+var lifeWithin = map[string]time.Duration{lifeStop: (5 + 3) * time.Second, lifeReload: (5 + 10) * time.Second}
 
 // lifePatience is how long the rig waits for it; how late it is tells more.
 const lifePatience = 40 * time.Second
@@ -232,7 +237,7 @@ func reloadAgent(ctx context.Context, w *world) error {
 	ctx, cancel := context.WithTimeout(ctx, lifePatience)
 	defer cancel()
 	took, err := w.host.Reload(ctx)
-	w.lives = append(w.lives, life{"reload", took})
+	w.lives = append(w.lives, life{lifeReload, took})
 	return err
 }
 

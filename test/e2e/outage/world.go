@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"out_kafka_reconnect/test/e2e/audit"
+	"out_kafka_reconnect/test/e2e/kafka/freeport"
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
@@ -20,6 +22,8 @@ import (
 type Host struct {
 	// Kind is "chost" or "fluent-bit"; Program and Plugin are files.
 	Kind, Program, Plugin string
+	// Metrics makes the plugin serve its counters, which are then compared with the audit.
+	Metrics bool
 }
 
 // A world is one run at work.
@@ -30,6 +34,8 @@ type world struct {
 	dir   string
 	say   func(format string, args ...any)
 	names *rig.Names // nil unless the host has names of its own
+
+	meterAt string // where the plugin serves its counters; empty if it does not
 
 	host  rig.Host
 	tally *rig.Tally
@@ -73,13 +79,21 @@ func (run Run) do(ctx context.Context, host Host, a *arena, dir, log string, say
 		run: run, arena: a, dir: dir, say: say, tally: rig.NewTally(),
 		topic: run.Name + "-" + host.Kind,
 	}
+	if host.Metrics {
+		lease, err := freeport.Take(1)
+		if err != nil {
+			return nil, err
+		}
+		defer lease.Release()
+		w.meterAt = fmt.Sprintf("127.0.0.1:%d", lease.Ports()[0])
+	}
 	if err := w.prepare(ctx, host); err != nil {
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
 	defer func() { _ = w.host.Close() }()
-	watch := watchMemory(&w.pid)
+	watch, counters := watchMemory(&w.pid), readMeter(w.meterAt, &w.pid)
 	err := w.live(ctx)
-	peak := watch.end()
+	peak, samples := watch.end(), counters.end()
 	if err := w.keepLog(log); err != nil {
 		return nil, err
 	}
@@ -93,6 +107,9 @@ func (run Run) do(ctx context.Context, host Host, a *arena, dir, log string, say
 	r := w.measure(h)
 	r.Host, r.PeakRSS = host.Kind, peak
 	w.judge(r, h)
+	if host.Metrics {
+		r.Failures = append(r.Failures, compare(samples, h, time.Now(), w.killed())...)
+	}
 	return r, nil
 }
 
@@ -103,6 +120,11 @@ func (w *world) keepLog(path string) error {
 		fmt.Fprintf(&b, "%s %s\n", line.At.Format("15:04:05.000"), line.Text)
 	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
+}
+
+// killed tells whether the agent was killed.
+func (w *world) killed() bool {
+	return slices.ContainsFunc(w.gone, func(g gap) bool { return g.killed })
 }
 
 // prepare makes the topic and the host.
@@ -140,9 +162,6 @@ func (w *world) ownNames() error {
 	return w.names.Point(namedHost, firstAddr)
 }
 
-// instance is the name of the output in the log.
-const instance = "kafka_reconnect.0"
-
 // section is the output section. Its log is at level debug, where each attempt has a line.
 func (w *world) section() string {
 	addrs := w.arena.cluster.Brokers()
@@ -157,7 +176,11 @@ func (w *world) section() string {
 	} {
 		b.WriteString("    " + line + "\n")
 	}
-	for line := range strings.Lines(w.arena.section() + w.run.Output) {
+	own := w.arena.section() + w.run.Output
+	if w.meterAt != "" {
+		own += "metrics_listen " + w.meterAt + "\n"
+	}
+	for line := range strings.Lines(own) {
 		b.WriteString("    " + strings.TrimSpace(line) + "\n")
 	}
 	return b.String()
@@ -235,7 +258,7 @@ func (w *world) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lifePatience)
 	defer cancel()
 	exit, err := w.host.Stop(ctx)
-	w.lives = append(w.lives, life{"stop", exit.After})
+	w.lives = append(w.lives, life{lifeStop, exit.After})
 	return err
 }
 
