@@ -79,7 +79,7 @@ func row(run Run, r *Result) string {
 	cells := []string{
 		fmt.Sprintf("[%s](#%s)", run.Name, run.Name), hostName(r.Host), thousands(r.Accepted), thousands(r.Lost), doubled,
 		thousands(r.Late) + ", " + inChunk,
-		fmt.Sprintf("%.1f / %.1f", r.First, r.FirstAllowed), fmt.Sprintf("%.1f", r.Drained),
+		tenths(r.First) + " / " + tenths(r.FirstAllowed), tenths(r.Drained),
 		fmt.Sprintf("%d / %d", r.Attempts, r.AttemptsAllowed), fmt.Sprint(r.Lines), fmt.Sprintf("%.0f", r.PeakRSS), builtIn, verdict,
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"

@@ -109,8 +109,8 @@ func (h *harvest) earliest(of func(delivery) time.Time) []time.Time {
 }
 
 // inFlight counts the records that may be written again after the agent has ended, since it did not live to hear that they
-// were written: those that had left it and were still on their way, and after a kill also those that were written less than
-// a while before, or before the fault that was going on then.
+// were written: those that had left it and were still on their way; those that were written just before the fault that was
+// going on; and after a kill also those that were written less than a while before, of which the host did not know yet.
 func (h *harvest) inFlight(gone []gap, outages []*Outage) int {
 	found := map[int64]bool{}
 	for _, g := range gone {
@@ -121,13 +121,13 @@ func (h *harvest) inFlight(gone []gap, outages []*Outage) int {
 			}
 		}
 		since := g.from
-		if g.killed {
-			for _, o := range outages {
-				if !o.Fault.After(g.from) && (o.Ready.IsZero() || o.Ready.After(g.from)) {
-					since = o.Fault
-				}
+		for _, o := range outages {
+			if !o.Fault.After(g.from) && (o.Ready.IsZero() || o.Ready.After(g.from)) {
+				since = o.Fault.Add(-unanswered)
 			}
-			since = since.Add(-unheard)
+		}
+		if known := g.from.Add(-unheard); g.killed && known.Before(since) {
+			since = known
 		}
 		for _, d := range h.deliveries {
 			if dead[d.producer] && d.appended.After(since) {

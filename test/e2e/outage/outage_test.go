@@ -162,12 +162,13 @@ func TestInFlight(t *testing.T) {
 		outages []*Outage
 		want    int
 	}{
-		{"a stop", []gap{{from: at(106.5), to: at(107)}}, []*Outage{{Fault: at(101)}}, 0},
+		{"a stop", []gap{{from: at(106.5), to: at(107)}}, nil, 0},
+		{"a stop in an outage", []gap{{from: at(120), to: at(121)}}, []*Outage{{Fault: at(104.5)}}, 3},
 		{"what arrives after a stop", []gap{{from: at(103.5), to: at(104)}}, nil, 2},
 		{"all of the dead one since shortly before", []gap{{from: at(106.5), to: at(107), killed: true}}, nil, 5},
 		{"what arrives after its death", []gap{{from: at(99), to: at(101.5), killed: true}}, nil, 6},
 		{"an outage that is over", []gap{{from: at(106.5), to: at(107), killed: true}}, []*Outage{{Fault: at(101), Ready: at(102)}}, 5},
-		{"an outage", []gap{{from: at(120), to: at(121), killed: true}}, []*Outage{{Fault: at(107.5), Ready: at(130)}}, 4},
+		{"a kill in an outage", []gap{{from: at(120), to: at(121), killed: true}}, []*Outage{{Fault: at(103.5), Ready: at(130)}}, 4},
 	} {
 		if got := h.inFlight(test.gone, test.outages); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
@@ -181,7 +182,7 @@ func TestJudge_NamesEveryBar(t *testing.T) {
 	h := &harvest{result: &audit.Result{Stray: 1}}
 	w.judge(r, h)
 	for i, part := range []string{
-		"1 records are lost", "3 records are doubled, 2 may be", "1 records were not expected", "2.00 s after ready, 1.00 s are allowed",
+		"1 records are lost", "3 records are doubled, 2 may be", "1 records were not expected", "2.00 s after ready (at ",
 		"5 connection attempts", "1 connects", "21 warnings", "a stop took 9.0 s",
 	} {
 		if i >= len(r.Failures) || !strings.Contains(r.Failures[i], part) {
@@ -288,6 +289,33 @@ func TestThousands(t *testing.T) {
 		if got := thousands(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
+	}
+}
+
+func TestTenths(t *testing.T) {
+	for v, want := range map[float64]string{-0.04: "0.0", -0.05: "-0.1", 7: "7.0", 0.96: "1.0"} {
+		if got := tenths(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestDocument_NamesWhatWasNotKept(t *testing.T) {
+	text := document([]*Result{
+		{Run: "kill", Host: "chost", Accepted: 12345, Exact: true},
+		{Run: "agent-kill-up", Host: "fluent-bit", Accepted: 100, Doubled: 9, DoubledAllowed: 3, Late: 4, LateInChunk: 2, Failures: []string{"too many"}},
+	})
+	for _, part := range []string{
+		"2 runs, 12,445 records logged: **0 lost**, **9 doubled** (3 in flight", "kept in 1 runs, and not in 1.",
+		"| [kill](#kill) | the C host | 12,345 | 0 | 0 | 0, 0 |", "| Fluent Bit | 100 | 0 | 9 / 3 | 4, ≤ 2 |", "**not kept**",
+		"- agent-kill-up in Fluent Bit: too many", "### kill\n", "(outage/kill.chost.svg)",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing", part)
+		}
+	}
+	if strings.Contains(text, "### stop-15s") {
+		t.Error("a run without a result has a picture")
 	}
 }
 

@@ -261,7 +261,7 @@ func secondTicks(low, high float64) []plot.Tick {
 
 // countTicks puts a mark at round numbers.
 func countTicks(low, high float64) []plot.Tick {
-	return ticks(low, high, 5, func(v float64) string { return thousands(int(v)) })
+	return ticks(low, high, 6, func(v float64) string { return thousands(int(v)) })
 }
 
 // ticks puts about so many marks at multiples of 1, 2 or 5 times a power of ten.

@@ -46,6 +46,7 @@ type Result struct {
 	Failures []string `json:"failures,omitempty"`
 
 	picture picture
+	worst   time.Time // when the outage that First is about was over
 }
 
 // The bars that hold for all runs.
@@ -60,6 +61,8 @@ const (
 	// unheard is how long the host may not know that a record was written: it hears of it at the retry of the chunk,
 	// which is due at most scheduler.cap (3 s) after a flush that comes within a second and waits a little.
 	unheard = 5 * time.Second
+	// unanswered is the same for a fault: what was written just before it has had no answer.
+	unanswered = time.Second
 )
 
 // measure makes the figures.
@@ -135,7 +138,7 @@ func (w *world) measureReturns(r *Result, h *harvest, messages []rig.Message) {
 			took = first.Sub(o.Ready)
 		}
 		if over := seconds(took - limit); i == 0 || over > worst {
-			worst, r.First, r.FirstAllowed = over, seconds(took), seconds(limit)
+			worst, r.First, r.FirstAllowed, r.worst = over, seconds(took), seconds(limit), o.Ready
 		}
 		r.Drained = max(r.Drained, seconds(drained.Sub(o.Ready)))
 	}
@@ -154,7 +157,7 @@ func (w *world) judge(r *Result, h *harvest) {
 		fail("%d records were not expected, %d have no number", h.result.Stray, h.result.Unreadables)
 	}
 	if r.First > r.FirstAllowed {
-		fail("the first delivery came %.2f s after ready, %.2f s are allowed", r.First, r.FirstAllowed)
+		fail("the first delivery came %.2f s after ready (at %s), %.2f s are allowed", r.First, r.worst.Format("15:04:05.000"), r.FirstAllowed)
 	}
 	if r.Attempts > r.AttemptsAllowed {
 		fail("%d connection attempts, the schedule allows %d in %.1f s", r.Attempts, r.AttemptsAllowed, r.Down)

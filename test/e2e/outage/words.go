@@ -1,6 +1,9 @@
 package outage
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // hostName is how people call a host.
 func hostName(kind string) string {
@@ -20,4 +23,9 @@ func thousands(n int) string {
 		text = text[:at] + "," + text[at:]
 	}
 	return text
+}
+
+// tenths rounds to a tenth, and never to "-0.0".
+func tenths(v float64) string {
+	return strconv.FormatFloat(math.Round(v*10)/10+0, 'f', 1, 64)
 }
