@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,6 +27,8 @@ type fluentBit struct {
 	client *http.Client
 	lease  *freeport.Lease
 	rate   *rate // nil while there is none
+
+	reloading atomic.Bool // posts may fail: the input closes and opens again
 }
 
 // A rate runs in the background.
@@ -123,6 +127,9 @@ func (h *fluentBit) Run(ctx context.Context, args ...string) (Exit, error) {
 	return h.run(ctx, args, nil, h.log.add)
 }
 
+// padding makes the log text about 300 bytes long, as the C host's.
+var padding = strings.Repeat("x", 285)
+
 // batch is how many records go into one request.
 const batch = 200
 
@@ -149,7 +156,7 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 			sep = '['
 		}
 		body.WriteByte(sep)
-		fmt.Fprintf(&body, `{"seq":%d,"log":"record %d"}`, seq, seq)
+		fmt.Fprintf(&body, `{"seq":%d,"log":"record %d %s"}`, seq, seq, padding)
 	}
 	body.WriteByte(']')
 	url := "http://" + net.JoinHostPort("127.0.0.1", h.inputPort()) + "/app"
@@ -190,8 +197,12 @@ func (h *fluentBit) Rate(_ context.Context, perSecond int, during time.Duration)
 		for sent < total && r.err == nil {
 			due := min(total, int(time.Since(begin).Seconds()*float64(perSecond)))
 			if due > sent {
-				r.err = h.Log(ctx, due-sent)
-				sent = due
+				before := h.reloading.Load()
+				if err := h.Log(ctx, due-sent); err == nil {
+					sent = due
+				} else if !before && !h.reloading.Load() {
+					r.err = err // an input that reloads gets its records, with new numbers, once it is back
+				}
 			}
 			if pause(ctx, time.Second/ticks) != nil {
 				return
@@ -213,6 +224,9 @@ func (h *fluentBit) RateOver(ctx context.Context) error {
 	}
 	return h.endRate()
 }
+
+// EndRate implements Host.
+func (h *fluentBit) EndRate(context.Context) error { return h.endRate() }
 
 // endRate ends a rate, if there is one, and returns what went wrong in it.
 func (h *fluentBit) endRate() error {
@@ -237,6 +251,8 @@ func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 	if !h.Running() {
 		return 0, fmt.Errorf("reloading: %w", errNotRunning)
 	}
+	h.reloading.Store(true)
+	defer h.reloading.Store(false)
 	if err := h.process.signal(syscall.SIGHUP); err != nil {
 		return 0, err
 	}

@@ -29,6 +29,8 @@ type Host interface {
 	Rate(ctx context.Context, perSecond int, during time.Duration) error
 	// RateOver returns when the rate has come to its end, with what went wrong.
 	RateOver(ctx context.Context) error
+	// EndRate ends a rate before its time and returns when the host has all of it. Without a rate it does nothing.
+	EndRate(ctx context.Context) error
 	// Reload sends SIGHUP and returns when the host has started anew.
 	Reload(ctx context.Context) (time.Duration, error)
 	// Stop sends SIGTERM and returns when the host has ended. A host that does not end with the context is killed.
@@ -37,6 +39,8 @@ type Host interface {
 	Kill() error
 	// Running tells whether it runs.
 	Running() bool
+	// PID is the process of the current run, or of the last one; 0 before the first.
+	PID() int
 	// Counts returns the counters of each output, by the name of the instance.
 	Counts(ctx context.Context) (map[string]Counts, error)
 	// Rhythm watches the output of SecondOutput for a while and returns the longest time between two of its flushes.
@@ -94,6 +98,14 @@ func (b *base) LogLines() *Log { return &b.log }
 
 // Running implements Host.
 func (b *base) Running() bool { return b.process != nil && !b.process.ended() }
+
+// PID implements Host.
+func (b *base) PID() int {
+	if b.process == nil {
+		return 0
+	}
+	return b.process.cmd.Process.Pid
+}
 
 func (b *base) conf() string    { return filepath.Join(b.opts.Dir, "host.conf") }
 func (b *base) storage() string { return filepath.Join(b.opts.Dir, "storage") }
