@@ -212,7 +212,9 @@ func (in *Instance) pointless(chunk []byte, tag string) bool {
 	if in.takesOver() {
 		return false
 	}
-	return !in.courier.Room(int64(len(chunk))) || in.ledger.Pending(delivery.GlimpseOf(tag, chunk))
+	// An ordered chunk that is turned away needs its place in the line.
+	noRoom := in.line == nil && !in.courier.Room(int64(len(chunk)))
+	return noRoom || in.ledger.Pending(delivery.GlimpseOf(tag, chunk))
 }
 
 // hand gives the job to a goroutine that is free, or to a new one: there are as many as

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type sender struct {
 	mu     sync.Mutex
 	shut   bool
+	late   bool // shut by the next Produce, after Admitted has said otherwise
 	opened chan struct{}
 	sent   []*handed
 }
@@ -42,6 +43,9 @@ func (s *sender) Admitted() (bool, <-chan struct{}) {
 func (s *sender) Produce(b *reconnect.Batch) (*reconnect.Delivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.late {
+		s.late, s.shut, s.opened = false, true, make(chan struct{})
+	}
 	if s.shut {
 		return nil, errors.New("shut")
 	}
@@ -486,4 +490,26 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// The sender may be shut between the question and the hand-over.
+func TestCourier_ARefusalInBetweenIsNoEnd(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		r.Post("tag", batchOf("t:1"), 0, 0)
+		synctest.Wait()
+		r.s.late = true
+		r.s.set(true)
+		time.Sleep(time.Second)
+		if sent := r.s.take(); !r.s.shut || len(sent) > 0 {
+			t.Fatalf("the sender was not shut in between: %d sent", len(sent))
+		}
+		r.s.set(true)
+		time.Sleep(time.Second)
+		if sent := r.s.take(); len(sent) != 1 {
+			t.Fatalf("%d sent after the sender was opened again, want 1", len(sent))
+		} else {
+			sent[0].report(nil)
+		}
+	})
 }

@@ -33,7 +33,7 @@ func (c *Courier) run() {
 	}
 }
 
-// sendAll hands over all that may go, and returns when there is more, or zero.
+// sendAll hands over all that may go, and returns when to come back, or zero.
 func (c *Courier) sendAll(s Sender) time.Time {
 	for {
 		p, at := c.next(time.Now())
@@ -45,7 +45,7 @@ func (c *Courier) sendAll(s Sender) time.Time {
 			c.takeBack(p)
 			c.putBack(p)
 			c.mu.Unlock()
-			return time.Time{} // the sender tells when it takes batches again
+			return time.Now().Add(againMin) // it was shut since it was asked, and its channel is not watched
 		}
 	}
 }
