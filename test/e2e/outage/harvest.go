@@ -109,8 +109,8 @@ func (h *harvest) earliest(of func(delivery) time.Time) []time.Time {
 }
 
 // inFlight counts the records that may be written again after the agent has ended, since it did not live to hear that they
-// were written: those that had left it and were still on their way; those that were written just before the fault that was
-// going on; and after a kill also those that were written less than a while before, of which the host did not know yet.
+// were written: those that had left it and were still on their way; those that were written just before a fault that was
+// going on, or had ended so shortly before that they were being sent again; and after a kill also those that were written less than a while before, of which the host did not know yet.
 func (h *harvest) inFlight(gone []gap, outages []*Outage) int {
 	found := map[int64]bool{}
 	for _, g := range gone {
@@ -122,7 +122,7 @@ func (h *harvest) inFlight(gone []gap, outages []*Outage) int {
 		}
 		since := g.from
 		for _, o := range outages {
-			if !o.Fault.After(g.from) && (o.Ready.IsZero() || o.Ready.After(g.from)) {
+			if !o.Fault.After(g.from) && (o.Ready.IsZero() || o.Ready.After(g.from.Add(-unheard))) {
 				since = o.Fault.Add(-unanswered)
 			}
 		}
@@ -136,6 +136,29 @@ func (h *harvest) inFlight(gone []gap, outages []*Outage) int {
 		}
 	}
 	return len(found)
+}
+
+// copies says when doubled records were written first, and when again.
+func (h *harvest) copies() string {
+	times := map[int64][]time.Time{}
+	for _, d := range h.deliveries {
+		if h.result.Doubled[d.number] > 0 {
+			times[d.number] = append(times[d.number], d.appended)
+		}
+	}
+	var first, again []time.Time
+	for _, all := range times {
+		slices.SortFunc(all, time.Time.Compare)
+		first, again = append(first, all[0]), append(again, all[1:]...)
+	}
+	stretch := func(times []time.Time) string {
+		const clock = "15:04:05.000"
+		return slices.MinFunc(times, time.Time.Compare).Format(clock) + " to " + slices.MaxFunc(times, time.Time.Compare).Format(clock)
+	}
+	if len(first) == 0 || len(again) == 0 {
+		return "when is not known"
+	}
+	return "they were written first from " + stretch(first) + ", again from " + stretch(again)
 }
 
 // lateInChunk counts records that stand behind a larger number of their own chunk in the same partition; a copy is not

@@ -189,7 +189,7 @@ func agentRuns() []Run {
 			{"down", "in the middle of an outage of 20 s", []Step{outage(refuse, 20*s, open, append([]Step{wait(7 * s)}, e.steps...)...)}},
 			{
 				"recovering", "while the backlog of an outage of 15 s goes out over a slow network",
-				slices.Concat([]Step{outage(refuse, 15*s, all(narrow, open)), wait(3 * s)}, e.steps, []Step{wait(3 * s), cure}),
+				slices.Concat([]Step{outage(refuse, 15*s, all(narrow, open)), connected, wait(s)}, e.steps, []Step{wait(3 * s), cure}),
 			},
 		} {
 			name := e.name + "-" + when.name

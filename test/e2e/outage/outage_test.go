@@ -167,7 +167,8 @@ func TestInFlight(t *testing.T) {
 		{"what arrives after a stop", []gap{{from: at(103.5), to: at(104)}}, nil, 2},
 		{"all of the dead one since shortly before", []gap{{from: at(106.5), to: at(107), killed: true}}, nil, 5},
 		{"what arrives after its death", []gap{{from: at(99), to: at(101.5), killed: true}}, nil, 6},
-		{"an outage that is over", []gap{{from: at(106.5), to: at(107), killed: true}}, []*Outage{{Fault: at(101), Ready: at(102)}}, 5},
+		{"an outage that is over", []gap{{from: at(106.5), to: at(107)}}, []*Outage{{Fault: at(100.5), Ready: at(101)}}, 0},
+		{"an outage that has just ended", []gap{{from: at(106.5), to: at(107)}}, []*Outage{{Fault: at(104.5), Ready: at(106)}}, 3},
 		{"a kill in an outage", []gap{{from: at(120), to: at(121), killed: true}}, []*Outage{{Fault: at(103.5), Ready: at(130)}}, 4},
 	} {
 		if got := h.inFlight(test.gone, test.outages); got != test.want {
@@ -178,11 +179,12 @@ func TestInFlight(t *testing.T) {
 
 func TestJudge_NamesEveryBar(t *testing.T) {
 	w := &world{arena: &arena{}, lives: []life{{lifeStop, 9 * time.Second}, {lifeReload, 9 * time.Second}}}
-	r := &Result{Lost: 1, Doubled: 3, DoubledAllowed: 2, First: 2, FirstAllowed: 1, Attempts: 5, AttemptsAllowed: 4, Connects: 1, Lines: 21}
-	h := &harvest{result: &audit.Result{Stray: 1}}
+	r := &Result{Lost: 1, Doubled: 2, DoubledAllowed: 1, First: 2, FirstAllowed: 1, Attempts: 5, AttemptsAllowed: 4, Connects: 1, Lines: 21}
+	h := written(1, 2, 1, 2) // written at 100, 101, 102, 103
+	h.result.Doubled, h.result.Stray = map[int64]int{1: 2, 2: 2}, 1
 	w.judge(r, h)
 	for i, part := range []string{
-		"1 records are lost", "3 records are doubled, 2 may be", "1 records were not expected", "2.00 s after ready (at ",
+		"1 records are lost", "2 records are doubled, 1 may be; they were written first from 12:01:40.000 to 12:01:41.000, again from 12:01:42.000 to 12:01:43.000", "1 records were not expected", "2.00 s after ready (at ",
 		"5 connection attempts", "1 connects", "21 warnings", "a stop took 9.0 s",
 	} {
 		if i >= len(r.Failures) || !strings.Contains(r.Failures[i], part) {

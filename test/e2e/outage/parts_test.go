@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // echo is a server that sends back what it gets.
@@ -153,7 +155,11 @@ func TestHighWater(t *testing.T) {
 }
 
 func TestOutage_NotesItsTimesAndLasts(t *testing.T) {
-	w := &world{say: func(string, ...any) {}}
+	host, err := rig.NewHost("chost", rig.HostOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{say: func(string, ...any) {}, host: host}
 	var order []string
 	step := func(name string) Step {
 		return func(context.Context, *world) error {

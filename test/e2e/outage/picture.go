@@ -42,7 +42,7 @@ const points = 400
 // paint makes the picture of a run.
 func (w *world) paint(r *Result, h *harvest, spans []span, end time.Time) picture {
 	since := func(t time.Time) float64 { return t.Sub(w.began).Seconds() }
-	verdict := fmt.Sprintf("%s logged, %d lost, %d doubled", thousands(r.Accepted), r.Lost, r.Doubled)
+	verdict := fmt.Sprintf("%s logged, %s lost, %s doubled", thousands(r.Accepted), thousands(r.Lost), thousands(r.Doubled))
 	p := picture{
 		title:  fmt.Sprintf("%s in %s: %s", w.run.Name, hostName(w.host.Kind()), verdict),
 		logged: growth(h.loggedTimes(), since), appended: growth(h.firstCopies(), since), end: since(end),

@@ -151,7 +151,7 @@ func (w *world) judge(r *Result, h *harvest) {
 		fail("%d records are lost, none may be", r.Lost)
 	}
 	if r.Doubled > r.DoubledAllowed {
-		fail("%d records are doubled, %d may be", r.Doubled, r.DoubledAllowed)
+		fail("%d records are doubled, %d may be; %s", r.Doubled, r.DoubledAllowed, h.copies())
 	}
 	if h.result.Stray+h.result.Unreadables > 0 {
 		fail("%d records were not expected, %d have no number", h.result.Stray, h.result.Unreadables)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -68,11 +69,12 @@ type Outage struct {
 func outage(fault Step, length time.Duration, end Step, meanwhile ...Step) Step {
 	return func(ctx context.Context, w *world) error {
 		o := &Outage{Fault: time.Now()}
+		w.faultLine = w.host.LogLines().Len()
 		w.outages = append(w.outages, o)
 		if err := fault(ctx, w); err != nil {
 			return fmt.Errorf("making the fault: %w", err)
 		}
-		w.say("fault")
+		w.say("fault at %s", o.Fault.Format("15:04:05.000"))
 		began := time.Now()
 		for _, step := range meanwhile {
 			if err := step(ctx, w); err != nil {
@@ -87,7 +89,7 @@ func outage(fault Step, length time.Duration, end Step, meanwhile ...Step) Step 
 			return fmt.Errorf("ending the fault: %w", err)
 		}
 		o.Ready = time.Now()
-		w.say("ready after %s", o.Ready.Sub(o.Back).Round(time.Millisecond))
+		w.say("ready at %s, after %s", o.Ready.Format("15:04:05.000"), o.Ready.Sub(o.Back).Round(time.Millisecond))
 		return nil
 	}
 }
@@ -126,6 +128,16 @@ func pause(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// connected waits until the plugin says that the last outage is over. The line may be a second late.
+func connected(ctx context.Context, w *world) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	_, err := w.host.LogLines().Wait(ctx, w.faultLine, connectedLine)
+	return err
+}
+
+var connectedLine = regexp.MustCompile(`connected again`)
 
 // stopNodes, killNodes and freezeNodes take nodes away, or all; startNodes and thawNodes bring them back and wait until
 // every partition has a leader again.
@@ -217,6 +229,7 @@ const lifePatience = 40 * time.Second
 // killAgent sends SIGKILL, stopAgent SIGTERM; startAgent runs the agent anew, reloadAgent sends SIGHUP.
 func killAgent(_ context.Context, w *world) error {
 	w.gone = append(w.gone, gap{from: time.Now(), killed: true})
+	w.say("the agent is killed at %s", time.Now().Format("15:04:05.000"))
 	return w.host.Kill()
 }
 

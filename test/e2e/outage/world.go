@@ -43,9 +43,11 @@ type world struct {
 
 	began   time.Time
 	outages []*Outage
-	gone    []gap
-	lives   []life
-	earlier *harvest // what a topic held that was deleted
+	// faultLine is the first line of the log after the beginning of the last outage.
+	faultLine int
+	gone      []gap
+	lives     []life
+	earlier   *harvest // what a topic held that was deleted
 }
 
 // A gap is a time without an agent.
