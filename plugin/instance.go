@@ -43,6 +43,7 @@ type Instance struct {
 	ledger  *delivery.Ledger
 	line    *delivery.Line // nil unless ordered
 	clerk   *clerk
+	custody *custody
 	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
 	relay   *flblog.Relay
 	log     *slog.Logger
@@ -107,6 +108,10 @@ func New(o Options) (*Instance, error) {
 		return nil, fmt.Errorf("plugin: dead_letter_file: %w", err)
 	}
 	in.clerk = clerk
+	if in.custody, err = openCustody(o, in.quiet, log); err != nil {
+		clerk.close()
+		return nil, fmt.Errorf("plugin: state_path %q: %w", o.Config.StatePath, err)
+	}
 	sup, err := reconnect.New(reconnect.Options{
 		Config:   machineConfig(o.Config),
 		Open:     o.Open,
@@ -115,6 +120,9 @@ func New(o Options) (*Instance, error) {
 	})
 	if err != nil {
 		clerk.close()
+		if o.Heir == nil {
+			in.custody.close(log)
+		}
 		return nil, err
 	}
 	in.sup = sup
@@ -129,6 +137,9 @@ func New(o Options) (*Instance, error) {
 		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
 	}
 	in.openMetrics(o.Name)
+	if o.Heir == nil {
+		in.remember()
+	}
 	return in, nil
 }
 
@@ -153,7 +164,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
-		Completed:    func(took time.Duration) { in.scrape.Load().ObserveAck(took) },
+		Completed:    in.completed,
 	}
 }
 
@@ -165,6 +176,9 @@ func (in *Instance) inherit(old *Instance) {
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
 	for _, l := range old.clerk.close() {
 		in.clerk.keep(l)
+	}
+	if in.cfg.StatePath != old.cfg.StatePath {
+		in.log.Warn("state_path is used from the next start on, not from a reload on", "state_path", in.cfg.StatePath)
 	}
 	in.log.Info("going on after a hot reload with other settings")
 	if old.end() {
@@ -282,9 +296,14 @@ func (in *Instance) Close() {
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
 	in.clerk.close()
 	st := in.courier.Status()
-	if st.Owned > 0 {
-		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", st.Owned)
+	onDisk := in.custody.onDisk()
+	if lost := st.Owned - onDisk; lost > 0 {
+		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", lost)
 	}
+	if onDisk > 0 {
+		in.log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start", "chunks", onDisk)
+	}
+	in.closeState()
 	in.log.Info("stopped",
 		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
 		"records_acknowledged", st.Acked, "records_rejected", in.counts.rejectedInAll(), "dead_letters_in_topic", st.Letters, "dead_letters_in_file", in.clerk.written.Load(),

@@ -75,14 +75,21 @@ var deliveryOptions = append(prefixed(
 	duration(Option{
 		Name: "reload_timeout", Default: "10s",
 		Doc: "How long a hot reload may wait for Kafka before the plugin takes the waiting chunks over.",
-		Note: "Fluent Bit ends the old pipeline only when every chunk is answered for. What is taken over is kept in memory," +
-			" delivered when a broker is back, and lost if the process ends before that.",
+		Note: "Fluent Bit ends the old pipeline only when every chunk is answered for. What is taken over is delivered when a" +
+			" broker is back. Without `state_path` it is kept in memory only, and lost if the process ends before that.",
 	}, 100*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.ReloadTimeout }),
 	size(Option{
 		Name: "custody_limit", Default: "256MiB",
 		Doc:  "How many bytes may be taken over at a hot reload, on top of `queue_limit`.",
 		Note: "Chunks beyond it keep the reload waiting.",
 	}, 0, 64*gib, func(c *Config) *int64 { return &c.CustodyLimit }),
+	text(Option{
+		Name: "state_path", Allowed: "the path of a directory; a missing one is made",
+		Doc: "The directory for what must outlive the process; without it that is in memory only.",
+		Note: "It holds which chunks were delivered while Fluent Bit still has them, so that they are not written again after a" +
+			" crash or a stop, and the chunks that a hot reload has handed over. Sections and processes may share it. Nothing is" +
+			" written while chunks are acknowledged in time. Another value takes effect at the next start, not at a reload.",
+	}, func(c *Config) *string { return &c.StatePath }),
 	yesNo(Option{
 		Name: "ordered", Default: "false",
 		Doc: "Whether chunks are delivered one at a time, in the order in which they came.",
