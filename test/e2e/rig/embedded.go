@@ -74,6 +74,11 @@ func (e *Embedded) Freeze(nodes ...int) error { return e.broker.Freeze(fromZero(
 // Thaw implements Broker.
 func (e *Embedded) Thaw(nodes ...int) error { return e.broker.Thaw(fromZero(nodes)...) }
 
+// CreateTopic implements Broker.
+func (e *Embedded) CreateTopic(_ context.Context, name string, configs map[string]string) error {
+	return e.broker.CreateTopic(name, 1, configs)
+}
+
 // Logs implements Broker.
 func (e *Embedded) Logs() string {
 	s := e.broker.Stats()

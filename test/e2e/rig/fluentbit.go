@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -123,16 +126,29 @@ func (h *fluentBit) Run(ctx context.Context, args ...string) (Exit, error) {
 	return h.run(ctx, args, nil, h.log.add)
 }
 
-// batch is how many records go into one request.
-const batch = 200
+// batch is how many records go into one request, which large ones end earlier: Fluent Bit takes 4 MB.
+const (
+	batch        = 200
+	requestBytes = 1 << 20
+)
 
 // Log implements Host.
-func (h *fluentBit) Log(ctx context.Context, n int) error {
+func (h *fluentBit) Log(ctx context.Context, n int) error { return h.LogShaped(ctx, n, Shape{}) }
+
+// LogShaped implements Host.
+func (h *fluentBit) LogShaped(ctx context.Context, n int, shape Shape) error {
 	if !h.Running() {
 		return fmt.Errorf("logging %d records: %w", n, errNotRunning)
 	}
-	for left := n; left > 0; left -= batch {
-		if err := h.post(ctx, min(left, batch)); err != nil {
+	if shape.Junk {
+		return errors.New("logging junk: the input of Fluent Bit takes records only")
+	}
+	most := batch
+	if shape.Size > 0 {
+		most = min(batch, 1+requestBytes/shape.Size)
+	}
+	for left := n; left > 0; left -= most {
+		if err := h.post(ctx, min(left, most), shape); err != nil {
 			return fmt.Errorf("logging %d records: %w", n, err)
 		}
 	}
@@ -140,8 +156,10 @@ func (h *fluentBit) Log(ctx context.Context, n int) error {
 }
 
 // post hands over some records in one request. Without an answer they are in doubt.
-func (h *fluentBit) post(ctx context.Context, n int) error {
+func (h *fluentBit) post(ctx context.Context, n int, shape Shape) error {
 	first, last := h.opts.Tally.take(n)
+	h.opts.Tally.send(first, last, shape.Destination)
+	fields := shape.fields()
 	var body bytes.Buffer
 	for seq := first; seq <= last; seq++ {
 		sep := byte(',')
@@ -149,7 +167,7 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 			sep = '['
 		}
 		body.WriteByte(sep)
-		fmt.Fprintf(&body, `{"seq":%d,"log":"record %d"}`, seq, seq)
+		fmt.Fprintf(&body, `{"seq":%d,"log":%q%s}`, seq, shape.text(seq), fields)
 	}
 	body.WriteByte(']')
 	url := "http://" + net.JoinHostPort("127.0.0.1", h.inputPort()) + "/app"
@@ -170,6 +188,21 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 	}
 	h.opts.Tally.accept(first, last)
 	return nil
+}
+
+// text is that of the log field.
+func (s Shape) text(seq int64) string {
+	text := fmt.Sprintf("record %d", seq)
+	return text + strings.Repeat(".", max(0, s.Size-len(text)))
+}
+
+// fields are the further keys as JSON, each behind a comma.
+func (s Shape) fields() string {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+		fmt.Fprintf(&text, ",%q:%q", key, s.Fields[key])
+	}
+	return text.String()
 }
 
 // ticks is how many times a second a rate hands records over.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 
 	"out_kafka_reconnect/test/e2e/audit"
@@ -16,9 +18,10 @@ const Topic = "app"
 // goroutine may use it.
 type Tally struct {
 	mu       sync.Mutex
-	last     int64           // guarded by mu; the last number given out
-	numbers  map[int64]state // guarded by mu
-	accepted int             // guarded by mu
+	last     int64            // guarded by mu; the last number given out
+	numbers  map[int64]state  // guarded by mu
+	accepted int              // guarded by mu
+	sent     map[int64]string // guarded by mu; the destination of records that are not for Topic
 }
 
 // state is what is known of a number.
@@ -30,7 +33,7 @@ const (
 )
 
 // NewTally returns an empty one.
-func NewTally() *Tally { return &Tally{numbers: map[int64]state{}} }
+func NewTally() *Tally { return &Tally{numbers: map[int64]state{}, sent: map[int64]string{}} }
 
 // take gives out n numbers.
 func (t *Tally) take(n int) (first, last int64) {
@@ -62,6 +65,21 @@ func (t *Tally) set(first, last int64, s state) {
 	}
 }
 
+// Aside is the destination of records that are to arrive in no topic.
+const Aside = "-"
+
+// send notes where records are to arrive, if that is not Topic.
+func (t *Tally) send(first, last int64, destination string) {
+	if destination == "" || destination == Topic {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n := first; n <= last; n++ {
+		t.sent[n] = destination
+	}
+}
+
 // Accepted is how many records the host has taken.
 func (t *Tally) Accepted() int {
 	t.mu.Lock()
@@ -69,23 +87,31 @@ func (t *Tally) Accepted() int {
 	return t.accepted
 }
 
-// expected are the numbers that were accepted.
-func (t *Tally) expected() iter.Seq[int64] {
+// expected are the numbers that were accepted and are to arrive in a topic. A topic that nobody has sent records to, other
+// than Topic, is one that gets a copy of what Topic gets.
+func (t *Tally) expected(topic string) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		named := slices.Contains(slices.Collect(maps.Values(t.sent)), topic)
 		for n, s := range t.numbers {
-			if s == accepted && !yield(n) {
+			destination, ok := t.sent[n]
+			if s == accepted && (ok && destination == topic || !ok && !named) && !yield(n) {
 				return
 			}
 		}
 	}
 }
 
-// Audit reads the topic of a broker that is up and compares it with the tally. The error says what was lost, doubled or is
+// Audit reads Topic of a broker that is up and compares it with the tally. The error says what was lost, doubled or is
 // there though nobody sent it. Records that the host may or may not have taken are right either way, but not twice.
 func (t *Tally) Audit(ctx context.Context, b Broker) (*audit.Result, error) {
-	res, err := audit.Read(ctx, audit.Options{Brokers: b.AuditAddrs(), Topic: Topic, Expected: t.expected()})
+	return t.AuditTopic(ctx, b, Topic)
+}
+
+// AuditTopic is Audit for another topic.
+func (t *Tally) AuditTopic(ctx context.Context, b Broker, topic string) (*audit.Result, error) {
+	res, err := audit.Read(ctx, audit.Options{Brokers: b.AuditAddrs(), Topic: topic, Expected: t.expected(topic)})
 	if err != nil {
 		return res, err
 	}
@@ -99,11 +125,11 @@ func (t *Tally) Audit(ctx context.Context, b Broker) (*audit.Result, error) {
 	return res, res.Err()
 }
 
-// WaitDelivered waits until n different records are in the topic.
-func WaitDelivered(ctx context.Context, b Broker, n int) error {
+// WaitDelivered waits until n different records are in a topic.
+func WaitDelivered(ctx context.Context, b Broker, topic string, n int) error {
 	if n <= 0 {
 		return errors.New("waiting for deliveries: the number must be above 0")
 	}
-	_, err := audit.WaitFor(ctx, audit.Options{Brokers: b.AuditAddrs(), Topic: Topic}, n)
+	_, err := audit.WaitFor(ctx, audit.Options{Brokers: b.AuditAddrs(), Topic: topic}, n)
 	return err
 }
