@@ -16,7 +16,8 @@ type attempt struct {
 	job     *job
 	key     delivery.Key
 	keyed   bool
-	own     bool // to be taken over whatever comes of it: Fluent Bit is being reloaded
+	own     bool  // to be taken over whatever comes of it: Fluent Bit is being reloaded
+	spare   int64 // how many bytes above queue_limit may be taken
 	receipt *delivery.Receipt
 }
 
@@ -52,7 +53,10 @@ func (a *attempt) patience() time.Duration {
 
 func (a *attempt) run() outcome {
 	expires := time.Now().Add(a.patience())
-	a.own = a.in.takesOver()
+	a.own, a.spare = a.in.takesOver(), 0
+	if a.own {
+		a.spare = a.in.cfg.CustodyLimit
+	}
 	// Taken before anything is handed over: a refusal from then on is not missed.
 	refusal := a.in.sup.Refused()
 	r := a.known()
@@ -65,17 +69,28 @@ func (a *attempt) run() outcome {
 	a.receipt = r
 	o := a.wait(r, expires, refusal)
 	a.receipt = nil
-	switch {
-	case o == delivered:
-		return delivered
-	case a.own:
-		a.in.counts.takenOver.Add(1)
-		a.in.quiet.warn("a hot reload waits for Kafka: chunks are taken over into memory, and delivered when a broker is back", 1)
-		return takenOver
-	default:
-		a.keep(r)
+	if o != delivered && a.own {
+		o = a.takeOver(r)
+	}
+	if o == delivered || o == takenOver {
+		a.in.ledger.Collected(r)
 		return o
 	}
+	a.keep(r)
+	return o
+}
+
+// takeOver makes a chunk ours that could not be delivered in time.
+func (a *attempt) takeOver(r *delivery.Receipt) outcome {
+	if err := a.in.custody.take(r, a.job.tag, a.job.chunk); err != nil {
+		a.in.courier.Disown(r)
+		a.in.quiet.warn("state_path can't be written to: chunks are not taken over, and a hot reload waits for Kafka", 1, "err", err)
+		return waiting
+	}
+	a.in.counts.takenOver.Add(1)
+	a.in.quiet.warn("a hot reload waits for Kafka: chunks are taken over, and delivered when a broker is back", 1,
+		"on_disk", a.in.custody.store != nil)
+	return takenOver
 }
 
 // known returns the receipt of an earlier attempt at the same bytes.
@@ -91,8 +106,9 @@ func (a *attempt) known() *delivery.Receipt {
 	if a.own {
 		a.in.courier.Own(r)
 	}
-	if r.Short() {
-		a.in.courier.Supply(r, a.enc.encode(a.job.chunk, time.Now()))
+	if r.Short() && !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, time.Now())) {
+		a.in.ledger.Collected(r) // it tells of nothing
+		return nil
 	}
 	return r
 }
@@ -126,11 +142,7 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 	if len(b.Messages) == 0 && len(unusable) == 0 {
 		return nil, a.nothing()
 	}
-	spare := int64(0)
-	if a.own {
-		spare = a.in.cfg.CustodyLimit
-	}
-	r := a.in.courier.Post(a.job.tag, b, len(unusable), spare)
+	r := a.in.courier.Post(a.job.tag, b, len(unusable), a.spare)
 	if r == nil {
 		if a.in.line != nil {
 			a.in.line.Refused(a.identify())

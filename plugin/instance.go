@@ -43,6 +43,7 @@ type Instance struct {
 	ledger  *delivery.Ledger
 	line    *delivery.Line // nil unless ordered
 	clerk   *clerk
+	custody *custody
 	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
 	relay   *flblog.Relay
 	log     *slog.Logger
@@ -55,6 +56,7 @@ type Instance struct {
 	mu      sync.Mutex     // guards closed and parked, and workers against an Add during its Wait
 	closed  bool           // closing is closed
 	parked  *time.Timer    // ends the wait for the section to come back
+	gone    chan struct{}  // closed when Close has done all
 	workers sync.WaitGroup // the goroutines that serve jobs
 
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
@@ -98,6 +100,7 @@ func New(o Options) (*Instance, error) {
 		quiet:   newQuiet(log),
 		jobs:    make(chan *job),
 		closing: make(chan struct{}),
+		gone:    make(chan struct{}),
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
@@ -105,6 +108,10 @@ func New(o Options) (*Instance, error) {
 		return nil, fmt.Errorf("plugin: dead_letter_file: %w", err)
 	}
 	in.clerk = clerk
+	if in.custody, err = openCustody(o, in.quiet, log); err != nil {
+		clerk.close()
+		return nil, fmt.Errorf("plugin: state_path %q: %w", o.Config.StatePath, err)
+	}
 	sup, err := reconnect.New(reconnect.Options{
 		Config:   machineConfig(o.Config),
 		Open:     o.Open,
@@ -113,6 +120,9 @@ func New(o Options) (*Instance, error) {
 	})
 	if err != nil {
 		clerk.close()
+		if o.Heir == nil {
+			in.custody.close(log)
+		}
 		return nil, err
 	}
 	in.sup = sup
@@ -127,6 +137,9 @@ func New(o Options) (*Instance, error) {
 		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
 	}
 	in.openMetrics(o.Name)
+	if o.Heir == nil {
+		in.remember()
+	}
 	return in, nil
 }
 
@@ -151,7 +164,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
-		Completed:    func(took time.Duration) { in.scrape.Load().ObserveAck(took) },
+		Completed:    in.completed,
 	}
 }
 
@@ -164,9 +177,15 @@ func (in *Instance) inherit(old *Instance) {
 	for _, l := range old.clerk.close() {
 		in.clerk.keep(l)
 	}
+	if in.cfg.StatePath != old.cfg.StatePath {
+		in.log.Warn("state_path is used from the next start on, not from a reload on", "state_path", in.cfg.StatePath)
+	}
 	in.log.Info("going on after a hot reload with other settings")
 	if old.end() {
-		go old.closeSupervisor(in.cfg.ReloadTimeout)
+		go func() {
+			defer close(old.gone)
+			old.closeSupervisor(in.cfg.ReloadTimeout)
+		}()
 	}
 }
 
@@ -266,18 +285,25 @@ func (in *Instance) end() bool {
 }
 
 // Close delivers what it can within shutdown_timeout, which it does not exceed, and
-// releases everything.
+// releases everything. A second call waits for the first.
 func (in *Instance) Close() {
 	if !in.end() {
+		<-in.gone
 		return
 	}
+	defer close(in.gone)
 	in.courier.Stop()
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
 	in.clerk.close()
 	st := in.courier.Status()
-	if st.Owned > 0 {
-		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", st.Owned)
+	onDisk := in.custody.onDisk()
+	if lost := st.Owned - onDisk; lost > 0 {
+		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", lost)
 	}
+	if onDisk > 0 {
+		in.log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start", "chunks", onDisk)
+	}
+	in.closeState()
 	in.log.Info("stopped",
 		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),
 		"records_acknowledged", st.Acked, "records_rejected", in.counts.rejectedInAll(), "dead_letters_in_topic", st.Letters, "dead_letters_in_file", in.clerk.written.Load(),

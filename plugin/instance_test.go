@@ -127,9 +127,11 @@ func (b *bench) flush(chunk []byte, worker bool, want Result) {
 }
 
 // stored counts how often each value stands in the topic.
-func (b *bench) stored() map[string]int {
+func (b *bench) stored() map[string]int { return countValues(b.net.Messages()) }
+
+func countValues(messages []reconnecttest.Message) map[string]int {
 	m := map[string]int{}
-	for _, msg := range b.net.Messages() {
+	for _, msg := range messages {
 		m[msg.Value]++
 	}
 	return m
@@ -137,14 +139,20 @@ func (b *bench) stored() map[string]int {
 
 func (b *bench) wantStored(n int) {
 	b.t.Helper()
-	s := b.stored()
+	wantOnce(b.t, b.net.Messages(), n)
+}
+
+// wantOnce checks that there are n values, each once.
+func wantOnce(t *testing.T, messages []reconnecttest.Message, n int) {
+	t.Helper()
+	s := countValues(messages)
 	for v, times := range s {
 		if times != 1 {
-			b.t.Fatalf("%s was stored %d times", v, times)
+			t.Fatalf("%s was stored %d times", v, times)
 		}
 	}
 	if len(s) != n {
-		b.t.Fatalf("%d records stored, want %d", len(s), n)
+		t.Fatalf("%d records stored, want %d", len(s), n)
 	}
 }
 

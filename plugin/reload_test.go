@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,8 @@ type process struct {
 	reg  Registry
 	net  *reconnecttest.Network
 	host *host
+	// before is what an earlier network has written.
+	before []reconnecttest.Message
 }
 
 // section is one [OUTPUT] section in a pipeline.
@@ -67,7 +70,7 @@ func (s *section) want(r Result, chunk []byte) {
 
 func (p *process) wantStored(n int) {
 	p.t.Helper()
-	(&bench{t: p.t, net: p.net}).wantStored(n)
+	wantOnce(p.t, append(slices.Clone(p.before), p.net.Messages()...), n)
 }
 
 // The section comes back unchanged: nothing is closed, receipts and what waits go on.
@@ -203,6 +206,28 @@ func TestReload_AStopTellsWhatIsLost(t *testing.T) {
 		p.reg.End(a.context, false)
 		if n := p.host.count("could not be delivered before the end and are lost chunks=1"); n != 1 {
 			t.Errorf("log %q", p.host.lines)
+		}
+	})
+}
+
+// Fluent Bit ends one instance after the other; a broker that hangs must not cost each of
+// them its shutdown_timeout.
+func TestRegistry_SeveralEndAtOnce(t *testing.T) {
+	inProcess(t, func(p *process) {
+		var all []*section
+		for _, topic := range []string{"a", "b", "c", "d", "e"} {
+			all = append(all, p.start(settings{"topics": topic}))
+		}
+		p.net.Set(reconnecttest.Mute)
+		for i, s := range all {
+			s.want(Retry, records(10*i, 5))
+		}
+		start := time.Now()
+		for _, s := range all {
+			p.reg.End(s.context, false)
+		}
+		if took := time.Since(start); took < 2*time.Second || took > 3*time.Second+100*time.Millisecond {
+			t.Errorf("five exits took %v", took)
 		}
 	})
 }

@@ -102,6 +102,8 @@ type Config struct {
 	ReceiptTTL time.Duration
 	// CustodyLimit bounds the bytes that are taken over at a hot reload, on top of QueueLimit.
 	CustodyLimit int64
+	// StatePath is the directory for what must outlive the process; empty means nowhere.
+	StatePath string
 	// Ordered has one chunk at a time under way, in the order in which they came.
 	Ordered bool
 	// OrderedWait is how long a chunk that had to be refused is waited for.

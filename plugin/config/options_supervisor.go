@@ -43,9 +43,11 @@ var supervisorOptions = prefixed(
 	}, 100*ms, 5*time.Minute, func(c *Config) *time.Duration { return &c.KeepaliveTimeout }),
 	duration(Option{
 		Name: "stall_timeout", Default: "15s",
-		Doc: "The age of the oldest unacknowledged record at which its connection counts as dead and is shut.",
-		Note: "It finds a broker that hangs but keeps its connections. What was in flight is sent again, without" +
-			" duplicates as long as idempotence is on.",
+		Doc: "How long a connection may show no sign of life after a request before it counts as dead and is shut.",
+		Note: "It finds a broker that hangs but keeps its connections, and a firewall that drops silently. A request that" +
+			" is on its way over a slow link, or an answer such as \"not enough replicas\", is a sign of life: then nothing is" +
+			" shut and the log says that records wait. What was in flight is sent again, without duplicates as long as" +
+			" idempotence is on.",
 	}, sec, time.Hour, func(c *Config) *time.Duration { return &c.StallTimeout }),
 )
 
@@ -73,14 +75,21 @@ var deliveryOptions = append(prefixed(
 	duration(Option{
 		Name: "reload_timeout", Default: "10s",
 		Doc: "How long a hot reload may wait for Kafka before the plugin takes the waiting chunks over.",
-		Note: "Fluent Bit ends the old pipeline only when every chunk is answered for. What is taken over is kept in memory," +
-			" delivered when a broker is back, and lost if the process ends before that.",
+		Note: "Fluent Bit ends the old pipeline only when every chunk is answered for. What is taken over is delivered when a" +
+			" broker is back. Without `state_path` it is kept in memory only, and lost if the process ends before that.",
 	}, 100*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.ReloadTimeout }),
 	size(Option{
 		Name: "custody_limit", Default: "256MiB",
 		Doc:  "How many bytes may be taken over at a hot reload, on top of `queue_limit`.",
 		Note: "Chunks beyond it keep the reload waiting.",
 	}, 0, 64*gib, func(c *Config) *int64 { return &c.CustodyLimit }),
+	text(Option{
+		Name: "state_path", Allowed: "the path of a directory; a missing one is made",
+		Doc: "The directory for what must outlive the process; without it that is in memory only.",
+		Note: "It holds which chunks were delivered while Fluent Bit still has them, so that they are not written again after a" +
+			" crash or a stop, and the chunks that a hot reload has handed over. Sections and processes may share it. Nothing is" +
+			" written while chunks are acknowledged in time. Another value takes effect at the next start, not at a reload.",
+	}, func(c *Config) *string { return &c.StatePath }),
 	yesNo(Option{
 		Name: "ordered", Default: "false",
 		Doc: "Whether chunks are delivered one at a time, in the order in which they came.",

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,19 +16,33 @@ func (c *Config) Equal(o *Config) bool { return reflect.DeepEqual(c, o) }
 // them to the same topics of the same cluster: one that has a bootstrap address in common.
 // Then what one of them has delivered, the other need not deliver again.
 func (c *Config) SameDestination(o *Config) bool {
-	if c.Format != o.Format || c.MessageKeySet != o.MessageKeySet || !slices.Equal(c.Topics, o.Topics) {
-		return false
-	}
+	return c.DestinationID() == o.DestinationID() && c.SharesBroker(o.BrokerList())
+}
+
+// DestinationID stands for what the messages are made of and the topics that they go to: all
+// of SameDestination but the cluster. It is the same in every process and every release, so
+// that it may name a file: a new option changes nothing while it has its default.
+func (c *Config) DestinationID() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q %t", c.Format, c.Topics, c.MessageKeySet)
 	for _, s := range Sections {
 		if !s.Shapes {
 			continue
 		}
 		for _, opt := range s.Options {
-			if opt.get(c) != opt.get(o) {
-				return false
+			if v := opt.get(c); v != opt.Default {
+				fmt.Fprintf(h, " %s=%q", opt.Name, v)
 			}
 		}
 	}
-	brokers := strings.Split(o.Brokers, ",")
-	return slices.ContainsFunc(strings.Split(c.Brokers, ","), func(b string) bool { return slices.Contains(brokers, b) })
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// BrokerList is Brokers as a list.
+func (c *Config) BrokerList() []string { return strings.Split(c.Brokers, ",") }
+
+// SharesBroker tells whether one of the addresses is a bootstrap address of the section.
+func (c *Config) SharesBroker(addrs []string) bool {
+	own := c.BrokerList()
+	return slices.ContainsFunc(addrs, func(a string) bool { return slices.Contains(own, a) })
 }

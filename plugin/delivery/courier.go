@@ -48,9 +48,9 @@ type Options struct {
 	// Answered is called when a broker has judged a message, well or badly: it is there and
 	// keeps up. It must not block.
 	Answered func()
-	// Completed is told how long a chunk took from Post to its last acknowledgement. It must
-	// not block.
-	Completed func(time.Duration)
+	// Completed is told of a receipt that has come to its end. It must not block longer than
+	// a write to the page cache.
+	Completed func(*Receipt)
 }
 
 // Rejected is messages of one chunk that can never be written. The chunk is complete only
@@ -200,11 +200,7 @@ func (c *Courier) room(size int64) bool { return c.queued == 0 || c.queued+size 
 // the chunk that have no message and are to be accounted for too, see Receipt.Unusable. The
 // tag is copied, and the batch may be reused after the return.
 func (c *Courier) Post(tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
-	r := &Receipt{
-		courier: c, tag: strings.Clone(tag), posted: time.Now(),
-		done: make(chan struct{}), blocked: make(chan struct{}),
-		messages: len(b.Messages), open: len(b.Messages) + unusable,
-	}
+	r := newReceipt(c, tag, len(b.Messages), unusable)
 	c.mu.Lock()
 	if c.stopped || !c.room(sizeOf(b)-spare) {
 		c.mu.Unlock()
@@ -235,9 +231,18 @@ func (c *Courier) Post(tag string, b *reconnect.Batch, unusable int, spare int64
 	return r
 }
 
-// Supply gives the bytes of a chunk again to a receipt that is short of some.
-func (c *Courier) Supply(r *Receipt, b *reconnect.Batch) {
+// Supply gives the bytes of a chunk again to a receipt that is short of some. The tag is
+// copied. It returns false for a chunk that can't be the same, as it has another number of
+// messages; the receipt is given up then.
+func (c *Courier) Supply(r *Receipt, tag string, b *reconnect.Batch) bool {
+	if len(b.Messages) != r.messages {
+		c.giveUp(r)
+		return false
+	}
 	c.mu.Lock()
+	if r.tag == "" { // it was recalled
+		r.tag, r.posted = strings.Clone(tag), time.Now()
+	}
 	index := r.forgone
 	r.forgone = nil
 	r.wait(-len(index))
@@ -248,6 +253,7 @@ func (c *Courier) Supply(r *Receipt, b *reconnect.Batch) {
 	}
 	c.mu.Unlock()
 	c.nudge()
+	return true
 }
 
 // Own notes that Fluent Bit is told OK, so that the bytes of the chunk exist here only from
@@ -258,6 +264,16 @@ func (c *Courier) Own(r *Receipt) {
 	if !r.owned && !r.Complete() {
 		r.owned = true
 		c.owned++
+	}
+}
+
+// Disown takes Own back: Fluent Bit is not told OK after all.
+func (c *Courier) Disown(r *Receipt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.owned && !r.Complete() {
+		r.owned = false
+		c.owned--
 	}
 }
 
@@ -277,8 +293,12 @@ func (c *Courier) Account(rej Rejected) {
 	c.mu.Lock()
 	c.queued -= rej.size
 	rej.receipt.settle(rej.count)
+	complete, o := rej.receipt.open == 0, c.o
 	c.mu.Unlock()
 	c.nudge()
+	if complete {
+		o.Completed(rej.receipt)
+	}
 }
 
 // PostLetters sends copies of rejected messages to the dead-letter topic, one for each. A

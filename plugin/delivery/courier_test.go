@@ -110,6 +110,7 @@ type rig struct {
 	s        *sender
 	mu       sync.Mutex
 	rejected []string
+	unsafe   bool // dead letters can't be written
 	troubles []Trouble
 }
 
@@ -122,7 +123,9 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 		}
 		o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 5*time.Second
 		o.Answered = func() {}
-		o.Completed = func(time.Duration) {}
+		if o.Completed == nil {
+			o.Completed = func(*Receipt) {}
+		}
 		o.Trouble = func(x Trouble) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -134,8 +137,11 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 				m := x.Batch.Messages[i]
 				r.rejected = append(r.rejected, fmt.Sprintf("%s/%d/%s", x.Tag, f.Index, x.Batch.Data[m.ValOff:m.ValOff+m.ValLen]))
 			}
+			unsafe := r.unsafe
 			r.mu.Unlock()
-			r.Account(x)
+			if !unsafe {
+				r.Account(x)
+			}
 		}
 		r.Courier = New(o, r.s)
 		defer r.Stop()
@@ -396,7 +402,7 @@ func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
 		r.wantSent("bad:2")[0].report(nil)
 		r.wantComplete(y, true)
 		r.wantComplete(z, false)
-		r.Supply(z, batchOf("bad:4"))
+		r.Supply(z, "t", batchOf("bad:4"))
 		r.wantSent("bad:4")[0].report(nil)
 		r.wantComplete(z, true)
 	})
@@ -412,7 +418,7 @@ func TestCourier_OwnedBytesAreNeverGivenUp(t *testing.T) {
 			t.Fatal("nothing was given up")
 		}
 		r.Own(x)
-		r.Supply(x, batchOf("bad:2", "bad:3", "bad:4"))
+		r.Supply(x, "t", batchOf("bad:2", "bad:3", "bad:4"))
 		if st := r.Status(); x.Short() || st.Owned != 1 {
 			t.Fatalf("short %v, %+v", x.Short(), st)
 		}

@@ -90,7 +90,7 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	c.mu.Unlock()
 	c.nudge()
 	if complete {
-		o.Completed(time.Since(p.receipt.posted))
+		o.Completed(p.receipt)
 	}
 	if answered {
 		o.Answered()
@@ -257,6 +257,9 @@ func (c *Courier) rejectPart(r *result, p *part, failure func(i int) reconnect.F
 	for i := range rej.Failures {
 		rej.Failures[i] = failure(i)
 		rej.Failures[i].Index = p.at(i)
+	}
+	if p.letters == nil {
+		p.receipt.rejected = append(p.receipt.rejected, p.chunkIndexes()...)
 	}
 	c.queued += rej.size
 	r.rejected = append(r.rejected, rej)

@@ -1,6 +1,10 @@
 package delivery
 
-import "github.com/zeebo/xxh3"
+import (
+	"encoding/binary"
+
+	"github.com/zeebo/xxh3"
+)
 
 // Key identifies a chunk by its tag and its bytes: Fluent Bit hands the same ones over at
 // every attempt, also after a restart.
@@ -17,6 +21,17 @@ func KeyOf(tag string, chunk []byte) Key {
 	_, _ = h.Write(chunk)
 	return Key{h.Sum128(), len(chunk)}
 }
+
+// KeyFrom makes the key that has this hash and size.
+func KeyFrom(hash [16]byte, size int) Key {
+	return Key{xxh3.Uint128{Hi: binary.BigEndian.Uint64(hash[:8]), Lo: binary.BigEndian.Uint64(hash[8:])}, size}
+}
+
+// Hash is the hash of the tag and the bytes.
+func (k Key) Hash() [16]byte { return k.hash.Bytes() }
+
+// Size is the number of bytes of the chunk.
+func (k Key) Size() int { return k.size }
 
 // Glimpse is what can be told of a chunk without reading it all: two chunks with different
 // glimpses differ, two with the same are probably one.

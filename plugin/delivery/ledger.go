@@ -19,6 +19,8 @@ type Ledger struct {
 	byAge     *list.List              // of kept, oldest first
 	byKey     map[Key][]*list.Element // oldest first: equal bytes are told apart by count only
 	byGlimpse map[Glimpse][]*Receipt
+	journal   Journal // nil: nothing outlives the process
+	lastID    uint64  // of a memo
 }
 
 type kept struct {
@@ -78,14 +80,29 @@ func (l *Ledger) Pending(g Glimpse) bool {
 // chunks were forgotten to make room: expired ones, and the oldest when there are too many.
 func (l *Ledger) Put(k Key, g Glimpse, r *Receipt) (forgotten int) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := time.Now()
-	l.byKey[k] = append(l.byKey[k], l.byAge.PushBack(kept{k, g, r, now}))
-	l.byGlimpse[g] = append(l.byGlimpse[g], r)
+	l.add(kept{k, g, r, now})
+	rs := l.trim(now)
+	l.mu.Unlock()
+	if r.Complete() { // before it was there
+		l.Completed(r)
+	}
+	l.dropAll(rs)
+	return len(rs)
+}
+
+// add puts a receipt in; mu is held.
+func (l *Ledger) add(k kept) {
+	k.receipt.entry = l.byAge.PushBack(k)
+	l.byKey[k.key] = append(l.byKey[k.key], k.receipt.entry)
+	l.byGlimpse[k.glimpse] = append(l.byGlimpse[k.glimpse], k.receipt)
 	l.waiting.Add(1)
+}
+
+// trim removes the receipts that must go and returns them; mu is held.
+func (l *Ledger) trim(now time.Time) (forgotten []*Receipt) {
 	for e := l.byAge.Front(); e != nil && l.over(e.Value.(kept), now); e = l.byAge.Front() {
-		l.remove(e)
-		forgotten++
+		forgotten = append(forgotten, l.remove(e))
 	}
 	return forgotten
 }
@@ -115,5 +132,6 @@ func (l *Ledger) remove(e *list.Element) *Receipt {
 		}
 	}
 	l.waiting.Add(-1)
+	k.receipt.entry = nil
 	return k.receipt
 }

@@ -39,6 +39,17 @@ func newPart(r *Receipt, b *reconnect.Batch, index []int) *part {
 	return &part{receipt: r, batch: b, messages: len(b.Messages), index: index, topics: slices.Clone(b.Topics), size: sizeOf(b)}
 }
 
+// inHands notes that the client gets the part, or has it no longer.
+func (p *part) inHands(gets bool) {
+	switch {
+	case p.letters != nil: // they are no messages of the chunk
+	case gets:
+		p.receipt.inHands += p.messages
+	default:
+		p.receipt.inHands -= p.messages
+	}
+}
+
 // at is the index in the chunk of the i-th message of the part.
 func (p *part) at(i int) int {
 	if p.index == nil {

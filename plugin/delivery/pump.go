@@ -135,6 +135,7 @@ func (c *Courier) lend(p *part) *part {
 	if c.o.Ordered {
 		c.current = p.receipt
 	}
+	p.inHands(true)
 	for _, t := range p.topics {
 		c.hands[t]++
 	}
@@ -146,6 +147,7 @@ func (c *Courier) lend(p *part) *part {
 
 // takeBack notes that the client has the part no longer.
 func (c *Courier) takeBack(p *part) {
+	p.inHands(false)
 	for _, t := range p.topics {
 		if c.hands[t]--; c.hands[t] == 0 {
 			delete(c.hands, t)

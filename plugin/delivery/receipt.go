@@ -1,6 +1,11 @@
 package delivery
 
-import "time"
+import (
+	"container/list"
+	"strings"
+	"sync"
+	"time"
+)
 
 // Receipt is the account of one chunk: how many of its messages have come to their end, and
 // how. Messages are named by their index in the batch that the chunk encodes to, which is
@@ -18,8 +23,25 @@ type Receipt struct {
 	owned    bool  // Fluent Bit has been told OK: the bytes are here or nowhere
 	forgone  []int // open messages whose bytes were given up, to be supplied again; ascending
 	waiting  int   // open messages that wait for an operator, forgone ones included
+	inHands  int   // messages in the client's hands
+	unusable int   // entries without a message that are accounted for too
+	rejected []int // messages that became dead letters
 	blocked  chan struct{}
 	closed   bool // blocked is closed
+
+	entry *list.Element // where it lies in the ledger, nil if it does not; guarded by the ledger's mu
+
+	recording sync.Mutex // held while the journal writes
+	record    record     // guarded by recording
+}
+
+// newReceipt makes the receipt of a chunk.
+func newReceipt(c *Courier, tag string, messages, unusable int) *Receipt {
+	return &Receipt{
+		courier: c, tag: strings.Clone(tag), posted: time.Now(),
+		done: make(chan struct{}), blocked: make(chan struct{}),
+		messages: messages, open: messages + unusable, unusable: unusable,
+	}
 }
 
 // Done is closed when every message has come to its end.
@@ -50,7 +72,7 @@ func (r *Receipt) Short() bool {
 	return len(r.forgone) > 0
 }
 
-// Messages is the number of messages of the chunk, Posted when they were handed over.
+// Messages is the number of messages of the chunk.
 func (r *Receipt) Messages() int { return r.messages }
 
 // Posted is when the chunk was handed over first.

@@ -16,19 +16,32 @@ import (
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
-// kafka does something to a Kafka: create, start, stop, kill, freeze, thaw, count.
+// kafka does something to a Kafka: create, start, stop, kill, freeze, thaw, count, lose, fail, slow.
 func (s *scenario) kafka(w *words) error {
 	verb := w.next("what to do")
 	name := w.option("of", mainKafka)
 	opts := rig.BrokerOptions{
 		Nodes: w.number(w.option("nodes", "1")),
-		Idle:  w.duration(w.option("idle", "0s")),
+		Idle:  w.duration(w.option("idle", "0s")), Forget: w.duration(w.option("forget", "0s")),
 	}
 	var nodes []int
 	if text := w.option("node", ""); text != "" {
 		nodes = []int{w.number(text)}
 	}
 	topic := topicOptions{name: w.option("topic", ""), largest: w.option("largest", "")}
+	fault := func(*rig.Embedded) error { return nil }
+	switch verb {
+	case "lose":
+		fault = func(e *rig.Embedded) error { return e.Lose(nodes...) }
+	case "fail":
+		code, times := w.number(w.next("the error code")), w.number(w.option("times", "-1"))
+		fault = func(e *rig.Embedded) error { e.Fail(code, times); return nil }
+	case "slow":
+		pace := w.number(w.next("bytes a second"))
+		fault = func(e *rig.Embedded) error { e.Slow(pace); return nil }
+	case "count":
+		fault = (*rig.Embedded).Count
+	}
 	if w.wrong != nil {
 		return w.wrong
 	}
@@ -44,7 +57,15 @@ func (s *scenario) kafka(w *words) error {
 		case b == nil:
 			return fmt.Errorf("there is no %s yet", name)
 		case topic.name != "":
-			return topic.make(ctx, b, verb)
+			return topic.create(ctx, b, verb)
+		}
+		switch verb {
+		case "lose", "fail", "slow", "count":
+			e, ok := b.(*rig.Embedded)
+			if !ok {
+				return fmt.Errorf("only the embedded broker can %s", verb)
+			}
+			return fault(e)
 		}
 		return touch(ctx, b, verb, nodes)
 	})
@@ -55,7 +76,7 @@ type topicOptions struct {
 	name, largest string // largest record in bytes; empty means Kafka's own limit
 }
 
-func (o topicOptions) make(ctx context.Context, b rig.Broker, verb string) error {
+func (o topicOptions) create(ctx context.Context, b rig.Broker, verb string) error {
 	if verb != "create" {
 		return fmt.Errorf("a topic can't be told to %s; allowed: create", verb)
 	}
@@ -79,16 +100,10 @@ func touch(ctx context.Context, b rig.Broker, verb string, nodes []int) error {
 		return b.Freeze(nodes...)
 	case "thaw":
 		return b.Thaw(nodes...)
-	case "count":
-		e, ok := b.(*rig.Embedded)
-		if !ok {
-			return errors.New("only the embedded broker can count")
-		}
-		return e.Count()
 	case "create":
 		return errors.New("it is there already")
 	}
-	return fmt.Errorf("%q is unknown; allowed: create, start, stop, kill, freeze, thaw, count", verb)
+	return fmt.Errorf("%q is unknown; allowed: create, start, stop, kill, freeze, thaw, count, lose, fail, slow", verb)
 }
 
 // ownNames gives the host names of its own, or adds one.

@@ -222,6 +222,12 @@ static void cmd_rate(struct command *c)
 	input_rate(r);
 }
 
+static void cmd_quiet(struct command *c)
+{
+	no_more(c);
+	input_quiet();
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -447,7 +453,8 @@ static const struct {
 	const char *name;
 	void (*run)(struct command *);
 } commands[] = {
-	{ "log", cmd_log }, { "rate", cmd_rate }, { "chunk", cmd_chunk }, { "flush", cmd_flush },
+	{ "log", cmd_log }, { "rate", cmd_rate }, { "quiet", cmd_quiet },
+	{ "chunk", cmd_chunk }, { "flush", cmd_flush },
 	{ "settle", cmd_settle }, { "status", cmd_status }, { "reload", cmd_reload },
 	{ "stop", cmd_stop }, { "sleep", cmd_sleep },
 };

@@ -232,6 +232,16 @@ static bool rate_tick(struct pipeline *pl, struct rate *r, int64_t now)
 	return end;
 }
 
+/* input_quiet lets every rate end at its next tick, with what is due until now. */
+void input_quiet(void)
+{
+	pthread_mutex_lock(&host.mu);
+	int64_t now = now_us();
+	for (struct rate *r = host.rates; r != NULL; r = r->next)
+		r->seconds = rate_elapsed(r, now);
+	pthread_mutex_unlock(&host.mu);
+}
+
 int64_t input_tick(struct pipeline *pl, int64_t now)
 {
 	int64_t next = INT64_MAX;

@@ -34,6 +34,8 @@ type BrokerOptions struct {
 	Nodes int
 	// Idle is how long a connection may be idle before the broker closes it. Zero means Kafka's own ten minutes.
 	Idle time.Duration
+	// Forget is how long a connection of an embedded broker may be idle before it is dead without a sign. Zero means for ever.
+	Forget time.Duration
 	// Dir is where a real broker keeps its files.
 	Dir string
 }

@@ -24,6 +24,7 @@ type chost struct {
 	numbered bool  // this run knows where its numbers start
 	first    int64 // this run's first number, once numbered
 	rating   bool  // a rate was started and has not told its end
+	rated    int   // the index from which the end of the rate is told
 }
 
 // A chostEvent is one line of its standard output; see the table in the README of chost.
@@ -35,6 +36,7 @@ type chostEvent struct {
 	What        string `json:"what"`
 	Detail      string `json:"detail"`
 	Records     int64  `json:"records"`
+	Chunk       int64  `json:"chunk"`
 	First       int64  `json:"first"`
 	Last        int64  `json:"last"`
 	Logged      int64  `json:"logged"`
@@ -88,8 +90,11 @@ func (h *chost) take(line string) {
 		return
 	}
 	switch e.Event {
-	case "flush", "call":
+	case "call":
 		return // many, and nobody asks for them
+	case "flush":
+		h.opts.Tally.chunk(e.Chunk, e.Records)
+		return
 	case "logged":
 		if e.Records > 0 {
 			h.opts.Tally.accept(e.First, e.Last)
@@ -233,16 +238,27 @@ func (h *chost) Rate(_ context.Context, perSecond int, during time.Duration) err
 	if h.rating {
 		return errors.New("logging at a rate: one is under way")
 	}
-	_, err := h.send("rate %d seconds=%dms%s", perSecond, during.Milliseconds(), h.number())
-	h.rating = err == nil
+	from, err := h.send("rate %d seconds=%dms%s", perSecond, during.Milliseconds(), h.number())
+	h.rating, h.rated = err == nil, from
 	return err
 }
 
 // RateOver implements Host.
 func (h *chost) RateOver(ctx context.Context) error {
-	_, err := h.wait(ctx, h.begin, "waiting for the end of the rate", "rate_end")
+	_, err := h.wait(ctx, h.rated, "waiting for the end of the rate", "rate_end")
 	h.rating = false
 	return err
+}
+
+// EndRate implements Host.
+func (h *chost) EndRate(ctx context.Context) error {
+	if !h.rating {
+		return nil
+	}
+	if _, err := h.send("quiet"); err != nil {
+		return err
+	}
+	return h.RateOver(ctx)
 }
 
 // Reload implements Host.

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,6 +30,8 @@ type fluentBit struct {
 	client *http.Client
 	lease  *freeport.Lease
 	rate   *rate // nil while there is none
+
+	reloading atomic.Bool // posts may fail: the input closes and opens again
 }
 
 // A rate runs in the background.
@@ -190,10 +194,13 @@ func (h *fluentBit) post(ctx context.Context, n int, shape Shape) error {
 	return nil
 }
 
+// plainSize is the size of the log text unless something else is asked for, as in the C host.
+const plainSize = 300
+
 // text is that of the log field.
 func (s Shape) text(seq int64) string {
-	text := fmt.Sprintf("record %d", seq)
-	return text + strings.Repeat(".", max(0, s.Size-len(text)))
+	text := fmt.Sprintf("record %d ", seq)
+	return text + strings.Repeat("x", max(0, cmp.Or(s.Size, plainSize)-len(text)))
 }
 
 // fields are the further keys as JSON, each behind a comma.
@@ -223,8 +230,12 @@ func (h *fluentBit) Rate(_ context.Context, perSecond int, during time.Duration)
 		for sent < total && r.err == nil {
 			due := min(total, int(time.Since(begin).Seconds()*float64(perSecond)))
 			if due > sent {
-				r.err = h.Log(ctx, due-sent)
-				sent = due
+				before := h.reloading.Load()
+				if err := h.Log(ctx, due-sent); err == nil {
+					sent = due
+				} else if !before && !h.reloading.Load() {
+					r.err = err // an input that reloads gets its records, with new numbers, once it is back
+				}
 			}
 			if pause(ctx, time.Second/ticks) != nil {
 				return
@@ -246,6 +257,9 @@ func (h *fluentBit) RateOver(ctx context.Context) error {
 	}
 	return h.endRate()
 }
+
+// EndRate implements Host.
+func (h *fluentBit) EndRate(context.Context) error { return h.endRate() }
 
 // endRate ends a rate, if there is one, and returns what went wrong in it.
 func (h *fluentBit) endRate() error {
@@ -270,6 +284,8 @@ func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 	if !h.Running() {
 		return 0, fmt.Errorf("reloading: %w", errNotRunning)
 	}
+	h.reloading.Store(true)
+	defer h.reloading.Store(false)
 	if err := h.process.signal(syscall.SIGHUP); err != nil {
 		return 0, err
 	}

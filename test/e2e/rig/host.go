@@ -31,6 +31,8 @@ type Host interface {
 	Rate(ctx context.Context, perSecond int, during time.Duration) error
 	// RateOver returns when the rate has come to its end, with what went wrong.
 	RateOver(ctx context.Context) error
+	// EndRate ends a rate before its time and returns when the host has all of it. Without a rate it does nothing.
+	EndRate(ctx context.Context) error
 	// Reload sends SIGHUP and returns when the host has started anew.
 	Reload(ctx context.Context) (time.Duration, error)
 	// Stop sends SIGTERM and returns when the host has ended. A host that does not end with the context is killed.

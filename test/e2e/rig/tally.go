@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"out_kafka_reconnect/test/e2e/audit"
 )
@@ -22,6 +23,14 @@ type Tally struct {
 	numbers  map[int64]state  // guarded by mu
 	accepted int              // guarded by mu
 	sent     map[int64]string // guarded by mu; the destination of records that are not for Topic
+	history  []Mark           // guarded by mu
+	chunks   map[int64]int64  // guarded by mu; records of each chunk that the host has told of
+}
+
+// A Mark says how many records the host had accepted at a time.
+type Mark struct {
+	At       time.Time
+	Accepted int
 }
 
 // state is what is known of a number.
@@ -33,7 +42,9 @@ const (
 )
 
 // NewTally returns an empty one.
-func NewTally() *Tally { return &Tally{numbers: map[int64]state{}, sent: map[int64]string{}} }
+func NewTally() *Tally {
+	return &Tally{numbers: map[int64]state{}, sent: map[int64]string{}, chunks: map[int64]int64{}}
+}
 
 // take gives out n numbers.
 func (t *Tally) take(n int) (first, last int64) {
@@ -63,6 +74,40 @@ func (t *Tally) set(first, last int64, s state) {
 			t.accepted++
 		}
 	}
+	if n := len(t.history); t.accepted > 0 && (n == 0 || t.history[n-1].Accepted < t.accepted) {
+		t.history = append(t.history, Mark{At: time.Now(), Accepted: t.accepted})
+	}
+}
+
+// History tells how the number of accepted records grew. The C host tells of a rate once a second.
+func (t *Tally) History() []Mark {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.history)
+}
+
+// chunk notes how many records a chunk holds.
+func (t *Tally) chunk(id, records int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.chunks[id] = records
+}
+
+// ChunkEnds returns the last number of each chunk, in order. It is nil unless the host has told of every chunk and its
+// records are those with the numbers from 1 to the last accepted one: so not after a kill, and not from Fluent Bit.
+func (t *Tally) ChunkEnds() []int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ends []int64
+	var end int64
+	for _, id := range slices.Sorted(maps.Keys(t.chunks)) {
+		end += t.chunks[id]
+		ends = append(ends, end)
+	}
+	if end != int64(t.accepted) || end != t.last {
+		return nil
+	}
+	return ends
 }
 
 // Aside is the destination of records that are to arrive in no topic.
@@ -111,7 +156,17 @@ func (t *Tally) Audit(ctx context.Context, b Broker) (*audit.Result, error) {
 
 // AuditTopic is Audit for another topic.
 func (t *Tally) AuditTopic(ctx context.Context, b Broker, topic string) (*audit.Result, error) {
-	res, err := audit.Read(ctx, audit.Options{Brokers: b.AuditAddrs(), Topic: topic, Expected: t.expected(topic)})
+	res, err := t.Compare(ctx, audit.Options{Brokers: b.AuditAddrs(), Topic: topic})
+	if err != nil {
+		return res, err
+	}
+	return res, res.Err()
+}
+
+// Compare is Audit for any topic; only a topic that can't be read is an error.
+func (t *Tally) Compare(ctx context.Context, opts audit.Options) (*audit.Result, error) {
+	opts.Expected = t.expected(opts.Topic)
+	res, err := audit.Read(ctx, opts)
 	if err != nil {
 		return res, err
 	}
@@ -122,7 +177,7 @@ func (t *Tally) AuditTopic(ctx context.Context, b Broker, topic string) (*audit.
 		}
 	}
 	t.mu.Unlock()
-	return res, res.Err()
+	return res, nil
 }
 
 // WaitDelivered waits until n different records are in a topic.

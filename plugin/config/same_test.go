@@ -1,0 +1,39 @@
+package config
+
+import "testing"
+
+func TestDestinationID(t *testing.T) {
+	plain := mustDecode(t, minimal)
+	// It names files: other text here means that state is not found after an upgrade.
+	if got := plain.DestinationID(); got != "25a87a129b37c205" {
+		t.Errorf("the identity of the plain section changed to %s", got)
+	}
+	for _, test := range []struct {
+		name  string
+		pairs []string
+		same  bool
+	}{
+		{"other brokers", []string{"brokers", "elsewhere:9092"}, true},
+		{"a default written out", []string{"timestamp_key", "@timestamp"}, true},
+		{"how it connects", []string{"reconnect_backoff_max", "7s"}, true},
+		{"another topic", []string{"topics", "other"}, false},
+		{"another time format", []string{"timestamp_format", "iso8601"}, false},
+		{"a message key", []string{"message_key", "k"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			other := mustDecode(t, minimal.with(test.pairs...))
+			if same := other.DestinationID() == plain.DestinationID(); same != test.same {
+				t.Errorf("same destination: %t", same)
+			}
+		})
+	}
+}
+
+func TestSameDestination_NeedsABrokerInCommon(t *testing.T) {
+	a := mustDecode(t, section{"brokers": "a:1,b:1"})
+	b := mustDecode(t, section{"brokers": "b:1,c:1"})
+	c := mustDecode(t, section{"brokers": "c:1"})
+	if !a.SameDestination(b) || !b.SameDestination(c) || a.SameDestination(c) {
+		t.Error("a cluster is known by an address in common")
+	}
+}

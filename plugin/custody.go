@@ -1,0 +1,142 @@
+package plugin
+
+import (
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"out_kafka_reconnect/plugin/delivery"
+	"out_kafka_reconnect/plugin/state"
+)
+
+// custody holds the chunks that exist here only, on the disk if there is a state_path. It
+// outlives the instance when another one inherits.
+type custody struct {
+	store *state.Store // nil without state_path
+
+	mu    sync.Mutex
+	files map[*delivery.Receipt]string // of those that are not complete
+}
+
+// openCustody opens the state of the section, if it wants one. An heir goes on with what there
+// is, as the chunks in custody are the same.
+func openCustody(o Options, q *quiet, log *slog.Logger) (*custody, error) {
+	fault := func(err error) {
+		q.warn("state_path can't be written to: chunks that Fluent Bit collects later may be written again after a crash", 1, "err", err)
+	}
+	if o.Heir != nil {
+		if s := o.Heir.custody.store; s != nil {
+			s.OnFault(fault)
+		}
+		return o.Heir.custody, nil
+	}
+	c := &custody{files: map[*delivery.Receipt]string{}}
+	cfg := o.Config
+	if cfg.StatePath == "" {
+		return c, nil
+	}
+	var err error
+	c.store, err = state.Open(state.Options{
+		Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Logger: log, Fault: fault,
+	})
+	return c, err
+}
+
+// take keeps a chunk before Fluent Bit is told OK for it.
+func (c *custody) take(r *delivery.Receipt, tag string, chunk []byte) error {
+	if c.store == nil {
+		return nil
+	}
+	name, err := c.store.Keep(tag, chunk)
+	if err == nil {
+		c.has(r, name)
+	}
+	return err
+}
+
+// has notes in which file a chunk is.
+func (c *custody) has(r *delivery.Receipt, name string) {
+	c.mu.Lock()
+	c.files[r] = name
+	c.mu.Unlock()
+	if r.Complete() { // before it was there
+		c.completed(r)
+	}
+}
+
+// completed releases the file of a chunk that has come to its end.
+func (c *custody) completed(r *delivery.Receipt) {
+	c.mu.Lock()
+	name, ok := c.files[r]
+	delete(c.files, r)
+	c.mu.Unlock()
+	if ok {
+		c.store.Release(name)
+	}
+}
+
+// onDisk is the number of chunks that are not delivered and safe.
+func (c *custody) onDisk() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.files)
+}
+
+// close lets others have the state.
+func (c *custody) close(log *slog.Logger) {
+	if c.store == nil {
+		return
+	}
+	if err := c.store.Close(); err != nil {
+		log.Warn("closing the state", "err", err)
+	}
+}
+
+// remember goes on where an earlier process has ended: chunks of which it has delivered all
+// or some are known, and those that only it had are posted again.
+func (in *Instance) remember() {
+	s := in.custody.store
+	if s == nil {
+		return
+	}
+	in.ledger.Restore(in.courier, s, s.Memos())
+	enc, err := newEncoder(in.cfg)
+	if err != nil { // New has made one of the same configuration
+		return
+	}
+	a := &attempt{in: in, enc: enc, own: true, spare: math.MaxInt64}
+	chunks := s.Chunks()
+	for _, name := range chunks {
+		tag, chunk, err := s.Chunk(name)
+		if err != nil {
+			in.log.Error("a chunk that a hot reload had handed to the plugin can't be read", "err", err)
+			continue
+		}
+		a.job, a.keyed = &job{chunk: chunk, tag: tag}, false
+		switch r, o := a.post(); {
+		case r != nil:
+			in.custody.has(r, name)
+		case resultOf(o) != Retry: // there is nothing to deliver in it
+			s.Release(name)
+		}
+	}
+	if receipts := in.ledger.Len(); receipts+len(chunks) > 0 {
+		in.log.Info("going on where the last process ended", "chunks_known", receipts, "taken_over", len(chunks))
+	}
+}
+
+// completed is told of every chunk that has come to its end.
+func (in *Instance) completed(r *delivery.Receipt) {
+	in.scrape.Load().ObserveAck(time.Since(r.Posted()))
+	in.ledger.Completed(r)
+	in.custody.completed(r)
+}
+
+// closeState writes down what is left at the end.
+func (in *Instance) closeState() {
+	if n := in.ledger.NoteOpen(in.courier); n > 0 {
+		in.log.Info("chunks are partly delivered, the rest follows after the next start", "chunks", n)
+	}
+	in.custody.close(in.log)
+}

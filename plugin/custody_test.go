@@ -1,0 +1,289 @@
+package plugin
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/plugin/state"
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+	"out_kafka_reconnect/reconnect/reconnecttest"
+)
+
+// inProcesses runs f with a state_path for one process after the other.
+func inProcesses(t *testing.T, f func(p *process, s settings)) {
+	t.Helper()
+	path := t.TempDir()
+	inProcess(t, func(p *process) { f(p, settings{"state_path": path}) })
+}
+
+// crash ends the process as kill -9 does and returns the settings for the next one: what it
+// had in memory is gone, what was on the disk is there. The old instances are cut off.
+func (p *process) crash(s settings) settings {
+	p.t.Helper()
+	next := settings{}
+	for k, v := range s {
+		next[k] = v
+	}
+	next["state_path"] = diskAfterCrash(p.t, s["state_path"])
+	p.net.Set(reconnecttest.Down)
+	p.before = append(p.before, p.net.Messages()...)
+	p.net = reconnecttest.NewNetwork("a:1")
+	return next
+}
+
+// diskAfterCrash is a copy of the state as it is now.
+func diskAfterCrash(t *testing.T, path string) string {
+	t.Helper()
+	synctest.Wait()
+	next := filepath.Join(t.TempDir(), "next")
+	if err := os.CopyFS(next, os.DirFS(path)); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// files lists the chunks in custody on the disk.
+func files(t *testing.T, path string) []string {
+	t.Helper()
+	synctest.Wait()
+	names, err := filepath.Glob(filepath.Join(path, "*", "chunk-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Delivered between two attempts, and the agent is killed before the second one.
+func TestState_WhatWasDeliveredIsKnownAfterACrash(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(Retry, records(1, 5))
+		a.want(Retry, records(10, 5))
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(10)
+		a.want(OK, records(10, 5))
+		s = p.crash(s)
+		p.net.Set(reconnecttest.Down)
+		b := p.start(s)
+		time.Sleep(5 * time.Second)
+		b.want(OK, records(1, 5)) // no broker is needed for that
+		b.want(Retry, records(10, 5))
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		b.want(OK, records(10, 5)) // a new chunk with the bytes of one that was collected
+		if n := len(p.net.Messages()); n != 5 {
+			t.Errorf("%d records were sent", n)
+		}
+		p.reg.CloseAll()
+		c := p.start(s)
+		c.want(OK, records(1, 5))
+		if n := len(p.net.Messages()); n != 10 {
+			t.Errorf("%d records were sent, the memo was for one chunk", n)
+		}
+	})
+}
+
+func TestState_NothingIsWrittenWhileChunksAreAcknowledgedInTime(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		size := func() (sum int64) {
+			err := filepath.WalkDir(s["state_path"], func(_ string, d fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := d.Info()
+				sum += info.Size()
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sum
+		}
+		before := size()
+		for i := range 100 {
+			a.want(OK, records(10*i, 10))
+		}
+		if n := size() - before; n != 0 {
+			t.Errorf("%d bytes", n)
+		}
+	})
+}
+
+// A stop while a chunk is partly delivered: the next process sends the rest.
+func TestState_TheRestOfAChunkFollowsAfterAStop(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if strings.Contains(m.Value, `"3"`) || strings.Contains(m.Value, `"7"`) {
+				return &reconnect.Failure{Class: fsm.ClassTransient, Text: "timed out"}
+			}
+			return nil
+		}
+		a := p.start(s)
+		a.want(Retry, records(1, 10))
+		p.net.Set(reconnecttest.Down)
+		p.wantStored(8)
+		p.reg.CloseAll()
+		p.before, p.net = p.net.Messages(), reconnecttest.NewNetwork("a:1")
+		b := p.start(s)
+		b.want(OK, records(1, 10))
+		p.wantStored(10)
+		b.want(OK, records(1, 10))
+		if n := len(p.net.Messages()); n != 2+10 {
+			t.Errorf("%d sent: the same bytes again are another chunk", n)
+		}
+	})
+}
+
+func TestState_ChunksInCustodyOutliveTheProcess(t *testing.T) {
+	for _, how := range []string{"stop", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			inProcesses(t, func(p *process, s settings) {
+				a := p.start(s)
+				p.net.Set(reconnecttest.Down)
+				time.Sleep(5 * time.Second)
+				a.want(Retry, records(1, 5))
+				p.reg.ExpectReload()
+				time.Sleep(10 * time.Second)
+				a.want(OK, records(1, 5))
+				a.want(OK, records(10, 5))
+				if n := len(files(t, s["state_path"])); n != 2 {
+					t.Fatalf("%d files", n)
+				}
+				if how == "crash" {
+					s = p.crash(s)
+				} else {
+					p.reg.CloseAll()
+					if p.host.count("stay in state_path and are delivered after the next start chunks=2") != 1 || p.host.count("are lost") != 0 {
+						t.Errorf("log %q", p.host.lines)
+					}
+				}
+				p.net.Set(reconnecttest.Down)
+				b := p.start(s)
+				b.want(Retry, records(1, 5)) // another chunk with the same bytes
+				p.net.Set(reconnecttest.Serving)
+				time.Sleep(10 * time.Second)
+				b.want(OK, records(1, 5))
+				if n := len(p.net.Messages()); n != 15 || len(files(t, s["state_path"])) != 0 {
+					t.Errorf("%d records, %q", n, files(t, s["state_path"]))
+				}
+			})
+		})
+	}
+}
+
+// A disk that is full at a reload: Fluent Bit keeps its chunks.
+func TestState_WhatCantBeWrittenIsNotTakenOver(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		if err := os.RemoveAll(s["state_path"]); err != nil {
+			t.Fatal(err)
+		}
+		a.want(Retry, records(1, 5))
+		a.want(Retry, records(10, 5))
+		if st := a.courier.Status(); st.Owned != 0 || p.host.count("chunks are not taken over") != 1 {
+			t.Errorf("%+v, log %q", st, p.host.lines)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 5))
+		p.wantStored(10)
+	})
+}
+
+// A reload with other settings: the state goes on with what it tells of.
+func TestState_AnHeirGoesOn(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(Retry, records(1, 5))
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(10, 5))
+		a.endByReload()
+		p.start(settings{"state_path": s["state_path"] + "/other", "reconnect_backoff_max": "2s"})
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		if p.host.count("state_path is used from the next start on") != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+		p.wantStored(10)
+		if n := len(files(t, s["state_path"])); n != 0 {
+			t.Errorf("%d files", n)
+		}
+		s = p.crash(s)
+		c := p.start(s)
+		c.want(OK, records(1, 5))
+		if n := len(p.net.Messages()); n != 0 {
+			t.Errorf("%d records were sent again", n)
+		}
+	})
+}
+
+func TestState_AnUnusablePathEndsTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	net := reconnecttest.NewNetwork("a:1")
+	_, err := New(Options{Config: decode(t, settings{"state_path": path}), Open: net.Open, Relay: flblog.NewRelay(&host{}, "test")})
+	if err == nil || !strings.Contains(err.Error(), "state_path") || !strings.Contains(err.Error(), path) || net.Opens() != 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A start that fails later leaves the state free for the next one.
+func TestState_AFailedStartHoldsNothing(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		if _, err := New(Options{Config: decode(t, s), Relay: flblog.NewRelay(p.host, "test")}); err == nil {
+			t.Fatal("started without a client")
+		}
+		p.start(s)
+		if dirs, _ := filepath.Glob(filepath.Join(s["state_path"], "*")); len(dirs) != 1 {
+			t.Errorf("%q", dirs)
+		}
+	})
+}
+
+// A chunk on the disk that is no chunk any more is not fatal.
+func TestState_ACorruptChunkIsToldOf(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		cfg := decode(t, s)
+		st, err := state.Open(state.Options{Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Logger: flblog.NewRelay(p.host, "x").Logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Keep("tag", records(1, 5)); err != nil {
+			t.Fatal(err)
+		}
+		name, err := st.Keep("tag", records(10, 5))
+		if err == nil {
+			err = errors.Join(os.WriteFile(filepath.Join(cfg.StatePath, cfg.DestinationID()+".0", name), []byte("x"), 0o600), st.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.start(s)
+		p.wantStored(5)
+		time.Sleep(time.Second) // a line waits for a thread of the host
+		if p.host.count("can't be read") != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	chunkPrefix = "chunk-"
+	tmpPrefix   = "tmp-"
+)
+
+// chunkMagic begins a chunk's file. The checksum of what follows it comes next, then the
+// length of the tag, both as 32-bit little-endian integers, then the tag and the chunk.
+const chunkMagic = "kafka_reconnect chunk 1\n"
+
+// chunkHeader is the number of bytes before the tag.
+const chunkHeader = len(chunkMagic) + 8
+
+// ErrCorrupt is that of a file that does not hold what was written.
+var ErrCorrupt = errors.New("state: the file is corrupt")
+
+// Keep writes a chunk and returns the name of its file when it is safely on the disk.
+func (s *Store) Keep(tag string, chunk []byte) (string, error) {
+	data := make([]byte, chunkHeader, chunkHeader+len(tag)+len(chunk))
+	copy(data, chunkMagic)
+	binary.LittleEndian.PutUint32(data[chunkHeader-4:], uint32(len(tag)))
+	data = append(append(data, tag...), chunk...)
+	binary.LittleEndian.PutUint32(data[len(chunkMagic):], crc32.ChecksumIEEE(data[chunkHeader-4:]))
+	name := s.nextChunk()
+	tmp := filepath.Join(s.dir, tmpPrefix+name)
+	err := writeSynced(tmp, data)
+	if err == nil {
+		err = os.Rename(tmp, filepath.Join(s.dir, name))
+	}
+	if err == nil {
+		err = syncDir(s.dir)
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+		_ = os.Remove(filepath.Join(s.dir, name))
+		return "", fmt.Errorf("state: keeping a chunk: %w", err)
+	}
+	return name, nil
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// nextChunk is the name for one more chunk.
+func (s *Store) nextChunk() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastChunk++
+	return chunkPrefix + strconv.Itoa(s.lastChunk)
+}
+
+// chunkNumber is the number in the name of a chunk's file.
+func chunkNumber(name string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(name, chunkPrefix)) // others have no number: 0
+	return n
+}
+
+// Chunks are the names of the chunks that are kept, in the order in which they came.
+func (s *Store) Chunks() []string {
+	return slices.SortedFunc(slices.Values(s.list(s.dir, chunkPrefix)), func(a, b string) int { return chunkNumber(a) - chunkNumber(b) })
+}
+
+// Chunk reads a chunk that is kept. One that is corrupt is put aside, with an error.
+func (s *Store) Chunk(name string) (tag string, chunk []byte, err error) {
+	path := filepath.Join(s.dir, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("state: %w", err)
+	}
+	if tag, chunk, err = parseChunk(data); err != nil {
+		aside := filepath.Join(s.dir, "corrupt-"+name)
+		return "", nil, errors.Join(fmt.Errorf("%w: %s", err, aside), os.Rename(path, aside))
+	}
+	return tag, chunk, nil
+}
+
+func parseChunk(data []byte) (tag string, chunk []byte, err error) {
+	if len(data) < chunkHeader || !bytes.HasPrefix(data, []byte(chunkMagic)) {
+		return "", nil, ErrCorrupt
+	}
+	sum, n := binary.LittleEndian.Uint32(data[len(chunkMagic):]), binary.LittleEndian.Uint32(data[chunkHeader-4:])
+	rest := data[chunkHeader:]
+	if crc32.ChecksumIEEE(data[chunkHeader-4:]) != sum || int(n) > len(rest) {
+		return "", nil, ErrCorrupt
+	}
+	return string(rest[:n]), rest[n:], nil
+}
+
+// Release removes a chunk, soon and elsewhere: a file system may take its time.
+func (s *Store) Release(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.released = append(s.released, name)
+	if !s.removing {
+		s.removing = true
+		s.removals.Go(s.remove)
+	}
+}
+
+// remove removes what is released, and ends.
+func (s *Store) remove() {
+	for {
+		s.mu.Lock()
+		if len(s.released) == 0 {
+			s.removing = false
+			s.mu.Unlock()
+			return
+		}
+		name := s.released[0]
+		s.released = s.released[1:]
+		s.mu.Unlock()
+		if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
+			s.log.Warn("a chunk that was delivered can't be removed, and will be delivered again", "err", err)
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"out_kafka_reconnect/plugin/delivery"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// user is who opens stores in a test.
+type user struct {
+	t      *testing.T
+	path   string
+	log    bytes.Buffer
+	faults []error
+}
+
+func newUser(t *testing.T) *user { return &user{t: t, path: filepath.Join(t.TempDir(), "state")} }
+
+func (u *user) open(brokers ...string) *Store {
+	u.t.Helper()
+	if len(brokers) == 0 {
+		brokers = []string{"a:1"}
+	}
+	s, err := Open(Options{
+		Path: u.path, Destination: "dest", Brokers: brokers, Logger: slog.New(slog.NewTextHandler(&u.log, nil)),
+		Fault: func(err error) { u.faults = append(u.faults, err) },
+	})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return s
+}
+
+func (u *user) close(s *Store) {
+	u.t.Helper()
+	if err := s.Close(); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// file is the path of a file of the first directory.
+func (u *user) file(name string) string { return filepath.Join(u.path, "dest.0", name) }
+
+func (u *user) read(name string) []byte {
+	u.t.Helper()
+	data, err := os.ReadFile(u.file(name))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return data
+}
+
+func (u *user) write(name string, data []byte) {
+	u.t.Helper()
+	if err := os.WriteFile(u.file(name), data, fileMode); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// memo is one of a chunk that is told by its number.
+func memo(id uint64, open ...int) delivery.Memo {
+	chunk := []byte(fmt.Sprint("chunk ", id))
+	return delivery.Memo{
+		ID: id, Key: delivery.KeyOf("t", chunk), Glimpse: math.MaxUint64 - delivery.Glimpse(id), Since: time.Unix(1_700_000_000, int64(id)),
+		Messages: 20, Open: open,
+	}
+}
+
+func (u *user) wantMemos(s *Store, want ...delivery.Memo) {
+	u.t.Helper()
+	if got := s.Memos(); len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+		u.t.Fatalf("memos %+v, want %+v; log %s", got, want, u.log.String())
+	}
+}
+
+func TestStore_MemosOutliveAStopAndACrash(t *testing.T) {
+	for _, how := range []string{"stop", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			u := newUser(t)
+			s := u.open()
+			s.Note(memo(1))
+			s.Note(memo(2, 0, 1, 2, 7, 19))
+			s.Note(memo(3, 4))
+			s.Note(memo(3)) // complete after all
+			s.Drop(1)
+			if how == "stop" {
+				u.close(s)
+				s.Note(memo(4)) // too late
+			} else if err := s.lock.Close(); err != nil { // as the kernel does
+				t.Fatal(err)
+			}
+			s = u.open()
+			u.wantMemos(s, memo(2, 0, 1, 2, 7, 19), memo(3))
+			s.Drop(2)
+			u.close(s)
+			s = u.open()
+			u.wantMemos(s, memo(3))
+			u.close(s)
+			if u.log.Len() > 0 {
+				t.Errorf("log %s", u.log.String())
+			}
+		})
+	}
+}
+
+func TestStore_AJournalIsReadOrBegunAnew(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	s.Note(memo(1))
+	s.Note(memo(2))
+	s.Drop(1)
+	if err := s.lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	good := u.read("journal")
+	otherBoot := bytes.Replace(good, []byte(bootID()), []byte("another"), 1)
+	header, rest, _ := bytes.Cut(otherBoot, []byte("\n"))
+	body, _, _ := strings.Cut(string(header), "another")
+	otherBoot = append(lineOf(body+"another"), rest...)
+	for _, test := range []struct {
+		name string
+		data []byte
+		want []delivery.Memo
+		warn bool
+	}{
+		{"whole", good, []delivery.Memo{memo(2)}, false},
+		{"torn at the end", good[:len(good)-5], []delivery.Memo{memo(1), memo(2)}, false},
+		{"a bit changed", bytes.Replace(good, []byte("note 2"), []byte("note 7"), 1), nil, true},
+		{"another version", append(lineOf("kafka_reconnect journal 2 x"), good...), nil, true},
+		{"something else", []byte("hello\n"), nil, true},
+		{"empty", nil, nil, true},
+		{"an unknown word", append(bytes.Clone(good), lineOf("note_ 3")...), nil, true},
+		{"too few words", append(bytes.Clone(good), lineOf("note 3 4")...), nil, true},
+		{"an index out of range", append(bytes.Clone(good), noteLine(memo(3, 20))...), nil, true},
+		{"the machine went down", otherBoot, nil, true},
+		{"the machine went down after a stop", append(bytes.Clone(otherBoot), closedLine()...), []delivery.Memo{memo(2)}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			u := newUser(t)
+			u.close(u.open())
+			u.write("journal", test.data)
+			s := u.open()
+			u.wantMemos(s, test.want...)
+			if warned := strings.Contains(u.log.String(), "can't be used"); warned != test.warn {
+				t.Errorf("log %s", u.log.String())
+			}
+			s.Note(memo(9))
+			u.close(s)
+			s = u.open()
+			u.wantMemos(s, append(test.want, memo(9))...)
+			u.close(s)
+		})
+	}
+}
+
+func TestParseNote_RefusesIndexesThatAreNone(t *testing.T) {
+	for _, open := range []string{"20", "3-1", "5,5", "5,4", "0-99999999999999", "x", "", "1-", "1,"} {
+		args := strings.TrimSuffix(strings.Replace(string(noteLine(memo(1))), " - ", " "+open+" ", 1), "\n")
+		body, _ := strings.CutPrefix(args[:len(args)-9], "note ")
+		if _, err := parseNote(body); err == nil {
+			t.Errorf("%q was taken", open)
+		}
+	}
+}
+
+// The journal of an agent that runs for years stays small.
+func TestStore_AJournalIsCompacted(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	s.Note(memo(1))
+	for id := range uint64(20_000) {
+		s.Note(memo(id + 2))
+		s.Drop(id + 2)
+	}
+	if n := len(u.read("journal")); n > compactAt+1000 {
+		t.Errorf("%d bytes for one memo", n)
+	}
+	u.close(s)
+	s = u.open()
+	u.wantMemos(s, memo(1))
+	u.close(s)
+}
+
+// A journal that can't be written says nothing rather than something wrong.
+func TestStore_AJournalThatFailsIsRemoved(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	s.Note(memo(1))
+	_ = s.f.Close() // every write fails
+	s.Drop(1)
+	if _, err := os.Stat(u.file("journal")); !errors.Is(err, os.ErrNotExist) || len(u.faults) != 1 {
+		t.Fatalf("stat %v, faults %v", err, u.faults)
+	}
+	s.Note(memo(2))
+	u.close(s)
+	s = u.open()
+	u.wantMemos(s, memo(2))
+	u.close(s)
+}
+
+func TestStore_NobodySharesADirectory(t *testing.T) {
+	u := newUser(t)
+	a, b := u.open(), u.open()
+	a.Note(memo(1))
+	b.Note(memo(2))
+	u.close(a)
+	c := u.open()
+	u.wantMemos(c, memo(1))
+	u.close(b)
+	u.close(c)
+	// Another cluster with topics of the same names.
+	d := u.open("z:1")
+	u.wantMemos(d)
+	u.close(d)
+	// The same cluster, of which one address changed.
+	e := u.open("b:1", "a:1")
+	u.wantMemos(e, memo(1))
+	u.close(e)
+	e = u.open("b:1")
+	u.wantMemos(e, memo(1))
+	u.close(e)
+	if info, err := os.Stat(u.path); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+func TestStore_AnUnusablePathIsAnError(t *testing.T) {
+	u := newUser(t)
+	if err := os.WriteFile(u.path, nil, fileMode); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Options{Path: u.path, Destination: "dest"}); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+}
+
+func (u *user) keep(s *Store, tag, chunk string) string {
+	u.t.Helper()
+	name, err := s.Keep(tag, []byte(chunk))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return name
+}
+
+// wantChunks compares the chunks, each "tag/chunk".
+func (u *user) wantChunks(s *Store, want ...string) {
+	u.t.Helper()
+	var got []string
+	for _, name := range s.Chunks() {
+		tag, chunk, err := s.Chunk(name)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		got = append(got, tag+"/"+string(chunk))
+	}
+	if !reflect.DeepEqual(got, want) {
+		u.t.Fatalf("chunks %q, want %q", got, want)
+	}
+}
+
+func TestStore_ChunksAreKeptUntilReleased(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	for i := range 11 {
+		u.keep(s, "tag", fmt.Sprint(i))
+	}
+	first := u.keep(s, "", "")
+	for _, name := range s.Chunks()[1:11] {
+		s.Release(name)
+	}
+	u.close(s)
+	s.Release(first) // too late
+	u.write("tmp-chunk-99", []byte("half a chu"))
+	s = u.open()
+	u.wantChunks(s, "tag/0", "/")
+	u.keep(s, "t", "new")
+	u.wantChunks(s, "tag/0", "/", "t/new")
+	if _, err := os.Stat(u.file("tmp-chunk-99")); err == nil {
+		t.Error("what was never kept is still there")
+	}
+	u.close(s)
+}
+
+// A section less than before: its chunks are everybody's.
+func TestStore_ChunksOfOthersAreTakenAlong(t *testing.T) {
+	u := newUser(t)
+	a, b := u.open(), u.open()
+	u.keep(a, "t", "a")
+	u.keep(b, "t", "b")
+	c := u.open()
+	u.keep(c, "t", "c")
+	u.close(a)
+	u.close(b)
+	a = u.open()
+	u.wantChunks(a, "t/a", "t/b") // c is in use
+	u.close(a)
+	u.close(c)
+}
+
+func TestStore_ACorruptChunkIsPutAside(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	for _, damage := range []func([]byte) []byte{
+		func(b []byte) []byte { return b[:10] },
+		func(b []byte) []byte { return b[:len(b)-1] },
+		func(b []byte) []byte { b[len(b)-1]++; return b },
+		func(b []byte) []byte { b[chunkHeader-1]++; return b },
+		func(b []byte) []byte { b[0]++; return b },
+	} {
+		name := u.keep(s, "tag", "chunk")
+		u.write(name, damage(u.read(name)))
+		if _, _, err := s.Chunk(name); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("error %v", err)
+		}
+	}
+	u.wantChunks(s)
+	u.close(s)
+}
+
+func TestStore_AChunkThatCantBeWrittenIsNotKept(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := s.Keep("t", []byte("x")); err == nil {
+		t.Errorf("%s was kept", name)
+	}
+	_ = s.Close()
+}
