@@ -195,9 +195,10 @@ static void cmd_log(struct command *c)
 		fault(c, "'%s' is no number of records", word);
 	const char *tag = take_tag(c);
 	size_t size = (size_t)take_int(c, "size", DEFAULT_SIZE, MAX_SIZE);
+	bool junk = take_word(c, "junk");
 	set_first(c);
 	struct field *fields = take_fields(c);
-	input_log((uint64_t)n, tag, size, fields);
+	input_log((uint64_t)n, tag, size, fields, junk);
 	fields_free(fields);
 }
 

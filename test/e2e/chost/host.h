@@ -340,7 +340,7 @@ struct rate {
 	struct rate *next;
 };
 
-void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields);
+void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields, bool junk);
 void input_chunk(const unsigned char *data, size_t len, const char *tag, int64_t records);
 void input_rate(struct rate *r);
 void input_quiet(void);

@@ -70,13 +70,26 @@ static void tell_logged(const char *kind, const char *tag, uint64_t records, uin
 	ev_emit(&e);
 }
 
-/* A paused input takes nothing: records that come then are refused and get no number. */
-void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields)
+/* An integer, where a record should be. */
+static void add_junk(struct pipeline *pl, const char *tag)
+{
+	struct buf b = { 0 };
+
+	buf_byte(&b, 0x2a);
+	append(pl, tag, &b, 0);
+	buf_free(&b);
+}
+
+/* A paused input takes nothing: records that come then are refused and get no number. With
+ * junk the first of them stands behind an object that is no record. */
+void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields, bool junk)
 {
 	uint64_t made = 0;
 
 	pthread_mutex_lock(&host.mu);
 	uint64_t first = host.next_seq;
+	if (junk && accepts(host.pl))
+		add_junk(host.pl, tag);
 	while (made < n && accepts(host.pl)) {
 		made += add_records(host.pl, n - made, tag, size, fields);
 		pthread_mutex_unlock(&host.mu);

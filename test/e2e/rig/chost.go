@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -193,8 +195,26 @@ func (h *chost) number() string {
 }
 
 // Log implements Host.
-func (h *chost) Log(ctx context.Context, n int) error {
-	from, err := h.send("log %d%s", n, h.number())
+func (h *chost) Log(ctx context.Context, n int) error { return h.LogShaped(ctx, n, Shape{}) }
+
+// options are those of the log command.
+func (s Shape) options() string {
+	var text string
+	if s.Size > 0 {
+		text += fmt.Sprintf(" size=%d", s.Size)
+	}
+	if s.Junk {
+		text += " junk"
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+		text += fmt.Sprintf(` "%s=%s"`, key, s.Fields[key])
+	}
+	return text
+}
+
+// LogShaped implements Host.
+func (h *chost) LogShaped(ctx context.Context, n int, shape Shape) error {
+	from, err := h.send("log %d%s%s", n, h.number(), shape.options())
 	if err != nil {
 		return err
 	}
@@ -209,6 +229,7 @@ func (h *chost) Log(ctx context.Context, n int) error {
 	case e.Kind != "log":
 		return fmt.Errorf("logging %d records: the host took %d", n, e.Records)
 	}
+	h.opts.Tally.send(e.First, e.Last, shape.Destination)
 	return nil
 }
 

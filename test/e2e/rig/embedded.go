@@ -75,6 +75,11 @@ func (e *Embedded) Freeze(nodes ...int) error { return e.broker.Freeze(fromZero(
 // Thaw implements Broker.
 func (e *Embedded) Thaw(nodes ...int) error { return e.broker.Thaw(fromZero(nodes)...) }
 
+// CreateTopic implements Broker.
+func (e *Embedded) CreateTopic(_ context.Context, name string, configs map[string]string) error {
+	return e.broker.CreateTopic(name, 1, configs)
+}
+
 // Lose makes the open connections of nodes dead without a sign.
 func (e *Embedded) Lose(nodes ...int) error { return e.broker.Lose(fromZero(nodes)...) }
 

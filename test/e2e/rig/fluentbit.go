@@ -2,16 +2,19 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -127,19 +130,29 @@ func (h *fluentBit) Run(ctx context.Context, args ...string) (Exit, error) {
 	return h.run(ctx, args, nil, h.log.add)
 }
 
-// padding makes the log text about 300 bytes long, as the C host's.
-var padding = strings.Repeat("x", 285)
-
-// batch is how many records go into one request.
-const batch = 200
+// batch is how many records go into one request, which large ones end earlier: Fluent Bit takes 4 MB.
+const (
+	batch        = 200
+	requestBytes = 1 << 20
+)
 
 // Log implements Host.
-func (h *fluentBit) Log(ctx context.Context, n int) error {
+func (h *fluentBit) Log(ctx context.Context, n int) error { return h.LogShaped(ctx, n, Shape{}) }
+
+// LogShaped implements Host.
+func (h *fluentBit) LogShaped(ctx context.Context, n int, shape Shape) error {
 	if !h.Running() {
 		return fmt.Errorf("logging %d records: %w", n, errNotRunning)
 	}
-	for left := n; left > 0; left -= batch {
-		if err := h.post(ctx, min(left, batch)); err != nil {
+	if shape.Junk {
+		return errors.New("logging junk: the input of Fluent Bit takes records only")
+	}
+	most := batch
+	if shape.Size > 0 {
+		most = min(batch, 1+requestBytes/shape.Size)
+	}
+	for left := n; left > 0; left -= most {
+		if err := h.post(ctx, min(left, most), shape); err != nil {
 			return fmt.Errorf("logging %d records: %w", n, err)
 		}
 	}
@@ -147,8 +160,10 @@ func (h *fluentBit) Log(ctx context.Context, n int) error {
 }
 
 // post hands over some records in one request. Without an answer they are in doubt.
-func (h *fluentBit) post(ctx context.Context, n int) error {
+func (h *fluentBit) post(ctx context.Context, n int, shape Shape) error {
 	first, last := h.opts.Tally.take(n)
+	h.opts.Tally.send(first, last, shape.Destination)
+	fields := shape.fields()
 	var body bytes.Buffer
 	for seq := first; seq <= last; seq++ {
 		sep := byte(',')
@@ -156,7 +171,7 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 			sep = '['
 		}
 		body.WriteByte(sep)
-		fmt.Fprintf(&body, `{"seq":%d,"log":"record %d %s"}`, seq, seq, padding)
+		fmt.Fprintf(&body, `{"seq":%d,"log":%q%s}`, seq, shape.text(seq), fields)
 	}
 	body.WriteByte(']')
 	url := "http://" + net.JoinHostPort("127.0.0.1", h.inputPort()) + "/app"
@@ -177,6 +192,24 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 	}
 	h.opts.Tally.accept(first, last)
 	return nil
+}
+
+// plainSize is the size of the log text unless something else is asked for, as in the C host.
+const plainSize = 300
+
+// text is that of the log field.
+func (s Shape) text(seq int64) string {
+	text := fmt.Sprintf("record %d ", seq)
+	return text + strings.Repeat("x", max(0, cmp.Or(s.Size, plainSize)-len(text)))
+}
+
+// fields are the further keys as JSON, each behind a comma.
+func (s Shape) fields() string {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+		fmt.Fprintf(&text, ",%q:%q", key, s.Fields[key])
+	}
+	return text.String()
 }
 
 // ticks is how many times a second a rate hands records over.

@@ -25,6 +25,8 @@ type Host interface {
 	Run(ctx context.Context, args ...string) (Exit, error)
 	// Log hands over n records and returns when the host has them all.
 	Log(ctx context.Context, n int) error
+	// LogShaped is Log for records that are not the plain ones.
+	LogShaped(ctx context.Context, n int, shape Shape) error
 	// Rate hands over records in the background for a while.
 	Rate(ctx context.Context, perSecond int, during time.Duration) error
 	// RateOver returns when the rate has come to its end, with what went wrong.
@@ -49,6 +51,18 @@ type Host interface {
 	LogLines() *Log
 	// Close ends what is left.
 	Close() error
+}
+
+// A Shape is what records are like beside their number.
+type Shape struct {
+	// Size is that of the log text in bytes; 0 means the host's own.
+	Size int
+	// Fields are further keys of each record, with their text.
+	Fields map[string]string
+	// Junk puts an object that is no record in front of the records. Only the C host can.
+	Junk bool
+	// Destination is the topic in which the audit looks for the records: Topic if it is empty, none if it is Aside.
+	Destination string
 }
 
 // Counts are what a host says of an output.

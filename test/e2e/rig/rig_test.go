@@ -60,7 +60,7 @@ func TestTally_CountsOnceAndKnowsDoubt(t *testing.T) {
 	if n := tally.Accepted(); n != 4 {
 		t.Errorf("accepted %d, want 4", n)
 	}
-	if got, want := slices.Sorted(tally.expected()), []int64{1, 2, 10, 11}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(tally.expected(Topic)), []int64{1, 2, 10, 11}; !slices.Equal(got, want) {
 		t.Errorf("expected are %d, want %d", got, want)
 	}
 	if first, _ := tally.take(1); first != 12 {
