@@ -75,8 +75,19 @@ $(BROKER): $(shell find test/e2e/embedded -name '*.go')
 	$(GO) build -o $@ ./test/e2e/embedded
 
 .PHONY: e2e
-e2e: $(PLUGIN) $(HOST) ## Run every scenario: embedded broker, real Kafka, C host, and Fluent Bit when there is one.
-	$(GO) test -tags e2e -count=1 -timeout 40m ./test/e2e/...
+e2e: $(PLUGIN) $(HOST) ## Run every scenario and the short matrix: real Kafka, C host, and Fluent Bit when there is one.
+	$(GO) test -tags e2e -count=1 -timeout 40m $$($(GO) list -tags e2e ./test/e2e/... | grep -v /outage)
+	$(GO) test -tags e2e -count=1 -timeout 20m ./test/e2e/outage
+
+.PHONY: outage
+outage: $(PLUGIN) $(HOST) ## Run the matrix of faults on real Kafka; RUN=freeze picks some by name.
+	$(GO) test -tags e2e -count=1 -timeout 90m -v ./test/e2e/outage -run 'TestOutage$$' -full $(if $(RUN),-faults '$(RUN)')
+
+.PHONY: outage-docs
+outage-docs: ## Make docs/reliability.md and its plots from the results of make outage.
+	@mkdir -p docs/outage
+	cp $(BUILD)/outage/results.jsonl $(BUILD)/outage/*.svg docs/outage/
+	$(GO) test ./test/e2e/outage -run 'TestDocument_IsCurrent$$' -rewrite
 
 .PHONY: test
 test: check pure unit asan e2e ## Run all tests (Java and Maven are needed for real Kafka).

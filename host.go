@@ -131,7 +131,7 @@ var reloadAdvice sync.Once
 func adviseReload() {
 	reloadAdvice.Do(func() {
 		if log := lastLog.Load(); log != nil {
-			log.Info("hot reload is on: without hot_reload.ensure_thread_safety off in [SERVICE] a reload does not end while Kafka is down")
+			log.Info("hot reload is on: during an outage it waits reload_timeout and then hands the waiting chunks to this process; with hot_reload.ensure_thread_safety off in [SERVICE] they stay on disk instead")
 		}
 	})
 }

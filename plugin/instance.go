@@ -56,6 +56,7 @@ type Instance struct {
 	mu      sync.Mutex     // guards closed and parked, and workers against an Add during its Wait
 	closed  bool           // closing is closed
 	parked  *time.Timer    // ends the wait for the section to come back
+	gone    chan struct{}  // closed when Close has done all
 	workers sync.WaitGroup // the goroutines that serve jobs
 
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
@@ -99,6 +100,7 @@ func New(o Options) (*Instance, error) {
 		quiet:   newQuiet(log),
 		jobs:    make(chan *job),
 		closing: make(chan struct{}),
+		gone:    make(chan struct{}),
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
@@ -180,7 +182,10 @@ func (in *Instance) inherit(old *Instance) {
 	}
 	in.log.Info("going on after a hot reload with other settings")
 	if old.end() {
-		go old.closeSupervisor(in.cfg.ReloadTimeout)
+		go func() {
+			defer close(old.gone)
+			old.closeSupervisor(in.cfg.ReloadTimeout)
+		}()
 	}
 }
 
@@ -221,7 +226,9 @@ func (in *Instance) pointless(chunk []byte, tag string) bool {
 	if in.takesOver() {
 		return false
 	}
-	return !in.courier.Room(int64(len(chunk))) || in.ledger.Pending(delivery.GlimpseOf(tag, chunk))
+	// An ordered chunk that is turned away needs its place in the line.
+	noRoom := in.line == nil && !in.courier.Room(int64(len(chunk)))
+	return noRoom || in.ledger.Pending(delivery.GlimpseOf(tag, chunk))
 }
 
 // hand gives the job to a goroutine that is free, or to a new one: there are as many as
@@ -278,11 +285,13 @@ func (in *Instance) end() bool {
 }
 
 // Close delivers what it can within shutdown_timeout, which it does not exceed, and
-// releases everything.
+// releases everything. A second call waits for the first.
 func (in *Instance) Close() {
 	if !in.end() {
+		<-in.gone
 		return
 	}
+	defer close(in.gone)
 	in.courier.Stop()
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
 	in.clerk.close()

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -66,49 +67,48 @@ func (r *Registry) ExpectReload() {
 }
 
 // End takes an instance out: it is closed, or parked when a hot reload ends it. A context
-// that was never made, or is gone, is ignored. When the last one is closed, what is parked
-// is closed too.
+// that was never made, or is gone, is ignored. Fluent Bit ends one instance after the other,
+// and when it ends one for good it ends them all: so with the first one the closing of the
+// others begins, what is parked included, and all of them cost no more time than one.
 func (r *Registry) End(context uintptr, byReload bool) {
 	r.mu.Lock()
 	in, ok := r.live[context]
 	delete(r.live, context)
-	ending := []*Instance{in}
-	switch {
-	case !ok:
-		ending = nil
-	case byReload:
-		r.parked = append(r.parked, in)
-	case len(r.live) == 0:
-		ending = append(ending, r.parked...)
-		r.parked = nil
+	if !ok {
+		r.mu.Unlock()
+		return
 	}
-	r.mu.Unlock()
-	if byReload && ok {
+	if byReload {
+		r.parked = append(r.parked, in)
+		r.mu.Unlock()
 		in.park(r.retire)
 		return
 	}
-	closeAll(ending)
+	others := slices.AppendSeq(r.parked, maps.Values(r.live))
+	last := len(r.live) == 0
+	r.parked = nil
+	r.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, other := range others {
+		closing.Go(other.Close)
+	}
+	in.Close()
+	if last {
+		closing.Wait()
+	}
 }
 
-// CloseAll takes out and closes every instance that is left, side by side, so that
-// several of them cost no more time than one.
+// CloseAll takes out and closes every instance that is left, side by side.
 func (r *Registry) CloseAll() {
 	r.mu.Lock()
-	left := r.parked
-	for _, in := range r.live {
-		left = append(left, in)
-	}
+	left := slices.AppendSeq(r.parked, maps.Values(r.live))
 	r.live, r.parked = nil, nil
 	r.mu.Unlock()
-	closeAll(left)
-}
-
-func closeAll(left []*Instance) {
-	var wg sync.WaitGroup
+	var closing sync.WaitGroup
 	for _, in := range left {
-		wg.Go(in.Close)
+		closing.Go(in.Close)
 	}
-	wg.Wait()
+	closing.Wait()
 }
 
 // Claim returns the parked instance that goes on with a section: one of the same settings,

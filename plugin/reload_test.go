@@ -237,6 +237,28 @@ func TestReload_AStopTellsWhatIsLost(t *testing.T) {
 	})
 }
 
+// Fluent Bit ends one instance after the other; a broker that hangs must not cost each of
+// them its shutdown_timeout.
+func TestRegistry_SeveralEndAtOnce(t *testing.T) {
+	inProcess(t, func(p *process) {
+		var all []*section
+		for _, topic := range []string{"a", "b", "c", "d", "e"} {
+			all = append(all, p.start(settings{"topics": topic}))
+		}
+		p.net.Set(reconnecttest.Mute)
+		for i, s := range all {
+			s.want(Retry, records(10*i, 5))
+		}
+		start := time.Now()
+		for _, s := range all {
+			p.reg.End(s.context, false)
+		}
+		if took := time.Since(start); took < 2*time.Second || took > 3*time.Second+100*time.Millisecond {
+			t.Errorf("five exits took %v", took)
+		}
+	})
+}
+
 func TestReload_TheLastExitClosesWhatIsParked(t *testing.T) {
 	inProcess(t, func(p *process) {
 		a, b := p.start(nil), p.start(settings{"topics": "other"})

@@ -8,8 +8,9 @@ import (
 
 // Client is one producer handle of librdkafka, of one generation. The supervisor
 // opens, paces and closes it; flushes hand batches over through the supervisor.
-// All methods but Heartbeat and Close return at once, and none but Close waits for the
-// sink. Produce is never called during or after Close; a Heartbeat may still be running.
+// All methods but Heartbeat, Changed and Close return at once, and none but Close waits
+// for the sink. Produce is never called during or after Close; SetGate, Heartbeat and
+// Changed may be.
 type Client interface {
 	// Produce hands a batch over. Every message of it is reported in the Delivery,
 	// also those that the client refuses at once.
@@ -24,13 +25,34 @@ type Client interface {
 	// ShutSockets shuts every open connection down, which makes the client requeue
 	// what was in flight, and returns how many there were.
 	ShutSockets() int
+	// Silence looks for ready connections that were asked and have shown no sign of life for
+	// that long: neither was a byte received nor one of ours taken. ShutSilent shuts them.
+	Silence(after time.Duration) Silence
+	ShutSilent(after time.Duration)
 	// Heartbeat asks any connected broker for metadata and blocks until the answer or
-	// the timeout.
-	Heartbeat(timeout time.Duration) error
+	// the timeout. The trouble is what the answer tells of the topics in use, or empty.
+	Heartbeat(timeout time.Duration) (trouble string, err error)
+	// Changed tells which of the files that the client was opened with have changed since,
+	// or nothing. The error is why no client can be made of them. It reads files and
+	// takes as long as opening a client.
+	Changed() (files string, err error)
 	// Close purges what is still queued, reports every outstanding message to its
 	// Delivery and releases the handle. It blocks no longer than the timeout and a
 	// few milliseconds; what could not be released by then is left to a C thread.
 	Close(timeout time.Duration) error
+}
+
+// Silence is what Client.Silence has found among the ready connections.
+type Silence struct {
+	// Ready counts all of them, Silent those that are silent.
+	Ready, Silent int
+	// Suspect counts those that are on the way there, for more than half of the time, and
+	// Next is when the first of them will be.
+	Suspect int
+	Next    time.Duration
+	// Alive counts those with a sign of life within half of the time. The rest was not
+	// asked anything.
+	Alive int
 }
 
 // Opener makes a client of the given generation. The sink receives what happens to
@@ -84,6 +106,8 @@ type Broker struct {
 	// Permits is the number of attempts that the current sweep still allows; with an
 	// open or shut gate it is 0.
 	Permits int
+	// Configured: the address is one of the configuration, others are learned from a broker.
+	Configured bool
 	// Asked tells whether the client wanted to connect to it within the last seconds.
 	Asked bool
 	// Attempts counts connects and failed look-ups, Failures those of them that ended

@@ -18,8 +18,8 @@
 // New starts one, the loop. It owns the machine, a timer and everything in files loop.go
 // and act.go, and takes events from the client, the flushes and the timer in turn. A
 // client reports through its sink on a goroutine of its own, which waits when the loop
-// is busy. Closing a client and waiting for a heartbeat happen on goroutines that end
-// with that. After every step of the machine the loop publishes what flushes see, sets
+// is busy. Closing a client, letting one finish, waiting for a heartbeat and looking at the
+// files of a client happen on goroutines that end with that. After every step of the machine the loop publishes what flushes see, sets
 // the client's connection gate, and performs the actions in this order.
 //
 // Flushes call Admit, Refused and Produce on any goroutine. They never wait for the loop:
@@ -44,5 +44,12 @@
 // what has changed since a broker was last up or since the connection gate was last set,
 // which is what the machine decides by. Tables that were read under an older gate count
 // for what is up and for nothing else. While the gate is open and some broker serves,
-// pacing.go holds single dead addresses back with a backoff of their own.
+// pacing.go holds single dead addresses back with a backoff of their own, and single silent
+// connections are shut while others answer.
+//
+// # More than one client
+//
+// A client that is replaced while a broker is up is retired: it gets nothing new and keeps
+// its connections until everything that it has is reported, as long as one report follows
+// the other within StallTimeout. Only the newest client makes the attempts of a sweep.
 package reconnect

@@ -49,6 +49,8 @@ type address struct {
 type counts struct {
 	up, failing, failed, pending, inFlight int
 	class                                  fsm.Class
+	// learnedOnly: what has failed was learned, no address of the configuration was tried.
+	learnedOnly bool
 }
 
 // clear forgets every address: the next table comes from a new client.
@@ -168,7 +170,10 @@ func (a *address) up() bool { return a.Up > 0 && !a.shut }
 // count sums the addresses up.
 func (e *evidence) count() counts {
 	var c counts
+	configured, tried := false, false
 	for _, a := range e.addrs {
+		configured = configured || a.Configured
+		tried = tried || a.Configured && (a.InFlight > 0 || a.Failures > a.failures || a.Ups > a.ups)
 		up := a.up()
 		// In a sweep a connection that came and went counts: as a failed attempt if the broker
 		// ended it at once, else as one that is up. The client drops a bootstrap handle as soon
@@ -193,6 +198,7 @@ func (e *evidence) count() counts {
 			c.pending++
 		}
 	}
+	c.learnedOnly = c.failed > 0 && configured && !tried
 	return c
 }
 

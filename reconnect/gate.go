@@ -89,8 +89,14 @@ type handle struct {
 	Client
 	gen int
 
+	waiting outstanding // what it has not reported
+
 	mu     sync.RWMutex // held for reading while a batch is handed over, which is short
 	closed bool         // guarded by mu
+}
+
+func newHandle(c Client, gen int) *handle {
+	return &handle{Client: c, gen: gen, waiting: outstanding{none: make(chan struct{}, 1)}}
 }
 
 // produce hands a batch over, or returns nil if the client is closed.
@@ -100,7 +106,42 @@ func (h *handle) produce(b *Batch) *Delivery {
 	if h.closed {
 		return nil
 	}
-	return h.Produce(b)
+	n := len(b.Messages)
+	h.waiting.add(n)
+	d := h.Produce(b)
+	d.Then(func() { h.waiting.remove(n) })
+	return d
+}
+
+// retire waits until everything that the client has taken is reported, as long as one
+// report follows the other within idle, or until hurry is closed, and closes the client.
+func (h *handle) retire(idle, timeout time.Duration, hurry <-chan struct{}) error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	for left := h.waiting.count(); left > 0; {
+		t := time.NewTimer(idle)
+		select {
+		case <-h.waiting.none:
+		case <-hurry:
+		case <-t.C:
+		}
+		t.Stop()
+		before := left
+		if left = h.waiting.count(); left == before || isDone(hurry) {
+			break
+		}
+	}
+	return h.Close(timeout)
+}
+
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // close waits for batches that are being handed over and closes the client.

@@ -23,7 +23,7 @@ type LogObserver struct {
 	log *slog.Logger
 
 	// The times are of the last line of a kind; all are owned by the loop.
-	resumed, degraded, lost, attempt stamp
+	resumed, degraded, lost, attempt, stuck stamp
 	// untold is when a connection was lost that was not worth a line then: idle ones come
 	// and go. If an outage follows it is told after all.
 	untold stamp
@@ -69,12 +69,10 @@ func (o *LogObserver) Transition(r Report) {
 	case fsm.Up, fsm.Degraded:
 		o.up(r)
 	case fsm.Connecting:
-		switch r.From {
-		case fsm.Idle:
+		switch {
+		case r.From == fsm.Idle:
 			o.log.Debug("connecting for a new chunk")
-		case fsm.AllDown:
-			o.log.Debug("client opened anew", "outage", r.Outage, "attempt", r.Attempt)
-		default:
+		case r.Cause == fsm.SilenceChecked:
 			o.log.Info("idle connection is dead, connecting anew")
 		}
 	case fsm.Idle:
@@ -211,12 +209,29 @@ func (o *LogObserver) Lost(r Report) {
 	o.log.Debug("broker connection lost", "state", r.To)
 }
 
+// Stuck logs once a minute that records wait although the brokers answer.
+func (o *LogObserver) Stuck(r Report) {
+	if o.stuck.due(r.At) {
+		o.why(r).Warn("records wait although the brokers answer", "outstanding", r.Outstanding)
+	}
+}
+
+// Replaced logs every new client.
+func (o *LogObserver) Replaced(r Report) {
+	o.why(r).Info("client replaced", "because", r.Renewal, "generation", r.Generation)
+}
+
 // said adds what the client said, if it said anything.
-func (o *LogObserver) said(r Report) *slog.Logger {
-	if r.Text == "" {
+func (o *LogObserver) said(r Report) *slog.Logger { return o.with("err", r.Text) }
+
+// why adds what explains the line and is no error of the client.
+func (o *LogObserver) why(r Report) *slog.Logger { return o.with("why", r.Text) }
+
+func (o *LogObserver) with(key, text string) *slog.Logger {
+	if text == "" {
 		return o.log
 	}
-	return o.log.With("err", r.Text)
+	return o.log.With(key, text)
 }
 
 // short rounds a wait to what is worth reading.

@@ -3,6 +3,7 @@ package reconnect
 import (
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"out_kafka_reconnect/reconnect/fsm"
@@ -27,12 +28,22 @@ type loop struct {
 	evidence evidence
 	pacer    pacer
 	pending  []fsm.Event // raised by actions, stepped after them
+	retired  map[*handle]bool
+	hurry    sync.Once // closes Supervisor.hurry
 
 	refused  chan struct{} // of the current view
 	released bool          // refused is closed
 	opened   chan struct{} // of the current view, closed while it admits
 
-	// jobs counts goroutines that close a client or wait for a heartbeat.
+	lookAt   time.Duration // when to look for single silent connections
+	checking bool          // a look at the client's files is under way
+	filesAt  time.Duration // when the next is due
+	files    string        // what the last one found changed
+	badFiles string        // the last thing told of files that make no client
+	trouble  string        // what the last heartbeat told
+	renewal  fsm.Renewal   // why the client that is open was opened
+
+	// jobs counts goroutines that close a client, look at its files or wait for a heartbeat.
 	jobs  int
 	endBy time.Duration // when to end although some are left; 0 while not closed
 
@@ -65,6 +76,7 @@ func newLoop(s *Supervisor) *loop {
 		timer:   time.NewTimer(time.Hour),
 		refused: make(chan struct{}),
 		opened:  make(chan struct{}),
+		retired: map[*handle]bool{},
 	}
 	machine, actions := fsm.New(s.opts.Config, 0)
 	l.machine = machine
@@ -74,6 +86,7 @@ func newLoop(s *Supervisor) *loop {
 	l.pacer.clear()
 	l.publish()
 	l.perform(actions)
+	l.publishStatus()
 	l.settle()
 	l.arm()
 	return l
@@ -93,14 +106,18 @@ func (l *loop) run() {
 			l.step(fsm.Event{Kind: fsm.ChunkArrived})
 		case <-l.s.outstanding.none:
 			l.step(fsm.Event{Kind: fsm.Reported})
-		case e := <-l.s.heartbeat:
+		case b := <-l.s.heartbeat:
 			l.jobs--
-			l.step(e)
+			l.trouble = b.trouble
+			l.step(b.Event)
+		case k := <-l.s.looks:
+			l.jobs--
+			l.filesLooked(k)
+		case r := <-l.s.retired:
+			delete(l.retired, r.h)
+			l.clientReleased(r.err)
 		case err := <-l.s.released:
-			l.jobs--
-			if err != nil {
-				l.s.opts.Logger.Warn("closing the client", "err", err)
-			}
+			l.clientReleased(err)
 		case <-l.timer.C:
 			l.tick()
 		case <-drain:
@@ -115,6 +132,14 @@ func (l *loop) run() {
 			l.step(fsm.Event{Kind: fsm.Drained})
 		}
 		l.arm()
+	}
+}
+
+// clientReleased notes that a client is gone.
+func (l *loop) clientReleased(err error) {
+	l.jobs--
+	if err != nil {
+		l.s.opts.Logger.Warn("closing the client", "err", err)
 	}
 }
 
@@ -145,6 +170,7 @@ func (l *loop) end() {
 		}
 	}
 	l.timer.Stop()
+	l.hurry.Do(func() { close(l.s.hurry) })
 	l.s.view.Store(&view{state: fsm.Closed, refused: l.refused, opened: make(chan struct{})})
 	l.release()
 	close(l.s.done)
@@ -161,6 +187,12 @@ func (l *loop) arm() {
 	if l.down {
 		earlier(l.reportAt)
 	}
+	if l.client != nil && !l.checking {
+		earlier(l.filesAt)
+	}
+	if l.client != nil && l.s.outstanding.count() > 0 {
+		earlier(l.lookAt)
+	}
 	if l.endBy > 0 {
 		earlier(l.endBy)
 	}
@@ -176,6 +208,12 @@ func (l *loop) tick() {
 	now := l.now()
 	if at, ok := l.machine.Deadline(); ok && now >= at {
 		l.step(fsm.Event{Kind: fsm.DeadlineReached})
+	}
+	if now >= l.lookAt {
+		l.lookForSilence()
+	}
+	if now >= l.filesAt {
+		l.checkFiles()
 	}
 	if l.down && now >= l.reportAt {
 		l.reportAt += reportEvery
@@ -231,6 +269,7 @@ func (l *loop) brokersChanged(n Notice) {
 	l.step(fsm.Event{
 		Kind: fsm.BrokersChanged, Epoch: l.machine.GateEpoch(), Class: c.class,
 		Up: c.up, Failing: c.failing, Failed: c.failed, Pending: c.pending, InFlight: c.inFlight,
+		LearnedOnly: c.learnedOnly,
 	})
 	// The client itself ends its first connection as soon as it knows the cluster.
 	lasted := l.now()-l.upSince >= settledIn

@@ -26,7 +26,13 @@ func (*stub) Produce(*reconnect.Batch) *reconnect.Delivery { return reconnect.Ne
 func (s *stub) SetGate(g fsm.ConnGate)                     { s.calls = append(s.calls, g.String()) }
 func (s *stub) Hold(addr string, _ time.Duration)          { s.calls = append(s.calls, "hold "+addr) }
 func (s *stub) ShutSockets() int                           { s.calls = append(s.calls, "cut"); return 0 }
-func (s *stub) Heartbeat(time.Duration) error              { return s.heartbeat() }
+func (s *stub) Heartbeat(time.Duration) (string, error)    { return "", s.heartbeat() }
+func (*stub) Changed() (string, error)                     { return "", nil }
+func (s *stub) ShutSilent(time.Duration)                   { s.calls = append(s.calls, "cut silent") }
+func (*stub) Silence(time.Duration) reconnect.Silence {
+	return reconnect.Silence{Ready: 1, Silent: 1}
+}
+
 func (s *stub) Close(time.Duration) error {
 	if s.close != nil {
 		s.close()
@@ -211,12 +217,12 @@ func TestLoop_NoticesOfAnOldClient(t *testing.T) {
 	withStub(t, s, nil, func(r *rig) {
 		s.sink(reconnect.Notice{Kind: reconnect.NoticeFatal, Class: fsm.ClassFatal})
 		r.sleep(150 * ms)
-		r.want(fsm.Connecting)
+		r.want(fsm.Probing)
 		old := s.sinks[0]
 		old(reconnect.Notice{Kind: reconnect.NoticeAcked})
 		old(reconnect.Notice{Kind: reconnect.NoticeBrokers, Epoch: 9, Brokers: []reconnect.Broker{{Addr: "a", Up: 1}}})
 		old(reconnect.Notice{Kind: reconnect.NoticeFatal, Class: fsm.ClassFatal})
-		r.want(fsm.Connecting)
+		r.want(fsm.Probing)
 		if n := len(s.sinks); n != 2 {
 			r.Errorf("%d clients opened, want 2", n)
 		}
@@ -301,6 +307,15 @@ func TestLoop_OneOfThreeComesBack(t *testing.T) {
 			r.want(fsm.Degraded)
 		})
 	}
+}
+
+// Who asks for the status before anything has happened gets one.
+func TestNew_HasAStatus(t *testing.T) {
+	withStub(t, &stub{}, nil, func(r *rig) {
+		if st := r.sup.Status(); st.State != fsm.Connecting || st.Generation != 1 {
+			r.Errorf("%+v", st)
+		}
+	})
 }
 
 func TestNew_RefusesNonsense(t *testing.T) {

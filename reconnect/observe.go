@@ -25,6 +25,12 @@ type Observer interface {
 	// Lost: the last ready connection has ended, which is no outage yet and may be what a
 	// server does to an idle one. Not told when no connection had lasted for a second.
 	Lost(Report)
+	// Stuck: nothing was acknowledged for StallTimeout although brokers answer; Text is
+	// what one of them says of the matter, if anything. Fires at each look while it lasts.
+	Stuck(Report)
+	// Replaced: the client was replaced by one of Generation because of Renewal; Text is
+	// what goes with that, the files or the last error.
+	Replaced(Report)
 }
 
 // Report is the state of things at the moment of a call.
@@ -53,6 +59,9 @@ type Report struct {
 	Refused uint64
 	// Outstanding is the number of messages in deliveries that have not settled.
 	Outstanding int
+	// Generation is that of the client, Renewal why it was opened.
+	Generation int
+	Renewal    fsm.Renewal
 	// Failing lists the addresses that are failing, sorted.
 	Failing []string
 }
@@ -77,3 +86,9 @@ func (NopObserver) Confirmed(Report) {}
 
 // Lost does nothing.
 func (NopObserver) Lost(Report) {}
+
+// Stuck does nothing.
+func (NopObserver) Stuck(Report) {}
+
+// Replaced does nothing.
+func (NopObserver) Replaced(Report) {}

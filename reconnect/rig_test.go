@@ -147,6 +147,8 @@ type recorder struct {
 	still       []reconnect.Report
 	confirmed   []reconnect.Report
 	lost        []reconnect.Report
+	stuck       []reconnect.Report
+	replaced    []reconnect.Report
 }
 
 func (o *recorder) add(to *[]reconnect.Report, r reconnect.Report) {
@@ -161,6 +163,8 @@ func (o *recorder) Reason(r reconnect.Report)     { o.add(&o.reasons, r) }
 func (o *recorder) StillDown(r reconnect.Report)  { o.add(&o.still, r) }
 func (o *recorder) Confirmed(r reconnect.Report)  { o.add(&o.confirmed, r) }
 func (o *recorder) Lost(r reconnect.Report)       { o.add(&o.lost, r) }
+func (o *recorder) Stuck(r reconnect.Report)      { o.add(&o.stuck, r) }
+func (o *recorder) Replaced(r reconnect.Report)   { o.add(&o.replaced, r) }
 
 // path prints the states that were gone through.
 func (o *recorder) path() string {
@@ -185,6 +189,8 @@ func (b both) Reason(r reconnect.Report)     { b[0].Reason(r); b[1].Reason(r) }
 func (b both) StillDown(r reconnect.Report)  { b[0].StillDown(r); b[1].StillDown(r) }
 func (b both) Confirmed(r reconnect.Report)  { b[0].Confirmed(r); b[1].Confirmed(r) }
 func (b both) Lost(r reconnect.Report)       { b[0].Lost(r); b[1].Lost(r) }
+func (b both) Stuck(r reconnect.Report)      { b[0].Stuck(r); b[1].Stuck(r) }
+func (b both) Replaced(r reconnect.Report)   { b[0].Replaced(r); b[1].Replaced(r) }
 
 // lines keeps a log.
 type lines struct {

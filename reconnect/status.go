@@ -39,6 +39,8 @@ type Snapshot struct {
 	ConnectAttempts, ConnectFailures, ConnectSuccesses uint64
 	// Refused counts refused flushes since the start.
 	Refused uint64
+	// Stuck: records wait for an acknowledgement for StallTimeout although brokers answer.
+	Stuck bool
 	// Outstanding is the number of messages in deliveries that have not settled.
 	Outstanding int
 	// Brokers are the known addresses, sorted.
@@ -79,6 +81,7 @@ func (l *loop) publishStatus() {
 		Attempts:   m.Attempt(),
 		Wait:       m.Wait(),
 		Generation: m.Generation(),
+		Stuck:      m.Stuck(),
 		Brokers:    l.brokers,
 
 		ConnectAttempts:  l.evidence.connects.attempts,

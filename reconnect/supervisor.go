@@ -38,15 +38,18 @@ type Supervisor struct {
 	refusals    atomic.Uint64
 	outstanding outstanding
 
-	inbox     chan Notice    // from the clients
-	chunks    chan struct{}  // a token: at least one chunk was handed over
-	heartbeat chan fsm.Event // answers
-	released  chan error     // a client was closed
-	drain     chan struct{}  // closed by the first Close
-	abandon   chan struct{}  // closed when nobody waits for the drain any longer
-	done      chan struct{}  // closed when the loop has ended
-	closing   sync.Once      // closes drain
-	giveUp    sync.Once      // closes abandon
+	inbox     chan Notice     // from the clients
+	chunks    chan struct{}   // a token: at least one chunk was handed over
+	heartbeat chan beat       // answers
+	looks     chan look       // at the files of a client
+	released  chan error      // a client was closed
+	retired   chan retirement // the same of one that was allowed to finish
+	hurry     chan struct{}   // closed when no client may take its time any more
+	drain     chan struct{}   // closed by the first Close
+	abandon   chan struct{}   // closed when nobody waits for the drain any longer
+	done      chan struct{}   // closed when the loop has ended
+	closing   sync.Once       // closes drain
+	giveUp    sync.Once       // closes abandon
 }
 
 // inboxSize is how many notices may wait while the loop opens a client. A client that
@@ -77,8 +80,11 @@ func New(o Options) (*Supervisor, error) {
 		outstanding: outstanding{none: make(chan struct{}, 1)},
 		inbox:       make(chan Notice, inboxSize),
 		chunks:      make(chan struct{}, 1),
-		heartbeat:   make(chan fsm.Event),
+		heartbeat:   make(chan beat),
+		looks:       make(chan look),
 		released:    make(chan error),
+		retired:     make(chan retirement),
+		hurry:       make(chan struct{}),
 		drain:       make(chan struct{}),
 		abandon:     make(chan struct{}),
 		done:        make(chan struct{}),

@@ -12,7 +12,7 @@ func TestProperties_Defaults(t *testing.T) {
 		{Name: "client.id", Value: "fluent-bit"},
 		{Name: "enable.idempotence", Value: "true"},
 		{Name: "message.timeout.ms", Value: "0"},
-		{Name: "socket.timeout.ms", Value: "10000"},
+		{Name: "socket.timeout.ms", Value: "300000"},
 		{Name: "socket.connection.setup.timeout.ms", Value: "5000"},
 		{Name: "topic.metadata.propagation.max.ms", Value: "10000"},
 		{Name: "socket.keepalive.enable", Value: "true"},

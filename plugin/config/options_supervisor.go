@@ -43,9 +43,11 @@ var supervisorOptions = prefixed(
 	}, 100*ms, 5*time.Minute, func(c *Config) *time.Duration { return &c.KeepaliveTimeout }),
 	duration(Option{
 		Name: "stall_timeout", Default: "15s",
-		Doc: "The age of the oldest unacknowledged record at which its connection counts as dead and is shut.",
-		Note: "It finds a broker that hangs but keeps its connections. What was in flight is sent again, without" +
-			" duplicates as long as idempotence is on.",
+		Doc: "How long a connection may show no sign of life after a request before it counts as dead and is shut.",
+		Note: "It finds a broker that hangs but keeps its connections, and a firewall that drops silently. A request that" +
+			" is on its way over a slow link, or an answer such as \"not enough replicas\", is a sign of life: then nothing is" +
+			" shut and the log says that records wait. What was in flight is sent again, without duplicates as long as" +
+			" idempotence is on.",
 	}, sec, time.Hour, func(c *Config) *time.Duration { return &c.StallTimeout }),
 )
 

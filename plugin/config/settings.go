@@ -43,9 +43,10 @@ var Settings = []Setting{
 		value: constant("0"),
 	},
 	{
-		Name: "socket.timeout.ms", Value: "10000",
-		Why:   "a request that nobody answers ends after 10 s and not after 60 s.",
-		value: constant("10000"),
+		Name: "socket.timeout.ms", Value: "300000",
+		Why: "silent connections are found by `stall_timeout` and `keepalive_timeout`; this one would also cut a large" +
+			" request on a slow link, and again each time it is sent anew.",
+		value: constant("300000"),
 	},
 	{
 		Name: "socket.connection.setup.timeout.ms", Value: "`probe_timeout`",

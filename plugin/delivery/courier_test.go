@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type sender struct {
 	mu     sync.Mutex
 	shut   bool
+	late   bool // shut by the next Produce, after Admitted has said otherwise
 	opened chan struct{}
 	sent   []*handed
 }
@@ -42,6 +43,9 @@ func (s *sender) Admitted() (bool, <-chan struct{}) {
 func (s *sender) Produce(b *reconnect.Batch) (*reconnect.Delivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.late {
+		s.late, s.shut, s.opened = false, true, make(chan struct{})
+	}
 	if s.shut {
 		return nil, errors.New("shut")
 	}
@@ -202,6 +206,8 @@ var (
 	tooLarge  = reconnect.Failure{Class: fsm.ClassRecord, Code: 10}
 	refused   = reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true}
 	noTopic   = reconnect.Failure{Class: fsm.ClassTopic, Code: 3}
+
+	noPartition = reconnect.Failure{Class: fsm.ClassTopic, Code: codeUnknownPartition}
 )
 
 func TestCourier_HandsOverAtOnceAndCompletes(t *testing.T) {
@@ -232,21 +238,40 @@ func TestCourier_WhatWaitsGoesOutByItself(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.wantSent()
 		r.s.set(true)
-		h := r.wantSent("t:1", "t:2")
-		h[0].report(nil)
+		r.wantSent("t:1")[0].report(nil) // first one, as a proof
+		h := r.wantSent("t:2")
 		r.wantComplete(x, true)
 		// A client that is given up gives everything back, and that goes out before what is new.
 		r.s.set(false)
 		y := r.post("a", "t:3")
-		h[1].all(transient)
+		h[0].all(transient)
 		z := r.post("a", "t:4")
 		r.wantSent()
 		r.s.set(true)
-		for _, h := range r.wantSent("t:2", "t:3", "t:4") {
+		r.wantSent("t:2")[0].report(nil)
+		for _, h := range r.wantSent("t:3", "t:4") {
 			h.report(nil)
 		}
 		r.wantComplete(y, true)
 		r.wantComplete(z, true)
+	})
+}
+
+// After an outage one chunk goes first. A partition without a leader must not hold up the rest
+// by it for long.
+func TestCourier_ProvesAConnectionByOneChunk(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		time.Sleep(time.Second)
+		for _, text := range []string{"t:1", "u:2", "u:3"} {
+			r.post("a", text)
+		}
+		r.s.set(true)
+		r.wantSent("t:1")
+		r.post("a", "u:4")
+		r.wantSent()
+		time.Sleep(provingFor)
+		r.wantSent("u:2", "u:3", "u:4")
 	})
 }
 
@@ -340,9 +365,9 @@ func TestCourier_ATopicInTroubleWaitsByItself(t *testing.T) {
 		}
 		y := r.post("b", "bad:3", "t:4")
 		r.wantSent("t:4")[0].report(nil)
-		for i := range 4 {
+		for range 4 {
 			time.Sleep(5 * time.Second)
-			r.wantSent([]string{"bad:3", "bad:1"}[(i+1)%2])[0].all(noTopic) // in turns
+			r.wantSent("bad:1")[0].all(noTopic)
 		}
 		if st := r.Status(); !slices.Equal(st.Topics, []string{"bad"}) || st.Open != 2 {
 			t.Errorf("%+v", st)
@@ -359,6 +384,23 @@ func TestCourier_ATopicInTroubleWaitsByItself(t *testing.T) {
 		if st := r.Status(); len(st.Topics) != 0 || len(r.rejected) != 0 {
 			t.Errorf("%+v, rejected %q", st, r.rejected)
 		}
+	})
+}
+
+// A message that names a partition which is not there must not keep the others of its topic.
+func TestCourier_ProbesTakeTurnsWhenThePartitionIsUnknown(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1")
+		r.wantSent("t:1")[0].all(noPartition)
+		y := r.post("b", "t:2")
+		time.Sleep(5 * time.Second)
+		r.wantSent("t:1")[0].all(noPartition)
+		time.Sleep(5 * time.Second)
+		r.wantSent("t:2")[0].report(nil)
+		r.wantComplete(y, true)
+		r.wantSent("t:1")[0].all(noPartition)
+		r.wantComplete(x, false)
+		r.Stop()
 	})
 }
 
@@ -492,4 +534,26 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// The sender may be shut between the question and the hand-over.
+func TestCourier_ARefusalInBetweenIsNoEnd(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		r.Post("tag", batchOf("t:1"), 0, 0)
+		synctest.Wait()
+		r.s.late = true
+		r.s.set(true)
+		time.Sleep(time.Second)
+		if sent := r.s.take(); !r.s.shut || len(sent) > 0 {
+			t.Fatalf("the sender was not shut in between: %d sent", len(sent))
+		}
+		r.s.set(true)
+		time.Sleep(time.Second)
+		if sent := r.s.take(); len(sent) != 1 {
+			t.Fatalf("%d sent after the sender was opened again, want 1", len(sent))
+		} else {
+			sent[0].report(nil)
+		}
+	})
 }

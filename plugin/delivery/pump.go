@@ -5,16 +5,24 @@ import (
 	"time"
 )
 
+// provingFor is how long one part at a time goes out after an outage without an answer. It
+// is short, as that part may wait for a partition without a leader.
+const provingFor = time.Second
+
 // run hands over what waits, whenever the sender takes it.
 func (c *Courier) run() {
 	defer close(c.ended)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for {
+	for shut := false; ; {
 		c.mu.Lock()
 		s := c.sender
-		c.mu.Unlock()
 		admitted, opened := s.Admitted()
+		if admitted && shut {
+			c.proving = time.Now().Add(provingFor)
+		}
+		shut = !admitted
+		c.mu.Unlock()
 		var due <-chan time.Time
 		if admitted {
 			opened = nil // it is closed, and says no more
@@ -33,7 +41,7 @@ func (c *Courier) run() {
 	}
 }
 
-// sendAll hands over all that may go, and returns when there is more, or zero.
+// sendAll hands over all that may go, and returns when to come back, or zero.
 func (c *Courier) sendAll(s Sender) time.Time {
 	for {
 		p, at := c.next(time.Now())
@@ -45,7 +53,7 @@ func (c *Courier) sendAll(s Sender) time.Time {
 			c.takeBack(p)
 			c.putBack(p)
 			c.mu.Unlock()
-			return time.Time{} // the sender tells when it takes batches again
+			return time.Now().Add(againMin) // it was shut since it was asked, and its channel is not watched
 		}
 	}
 }
@@ -58,6 +66,9 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 		return nil, time.Time{}
 	}
 	at := c.wakeDelayed(now)
+	if c.mustProve(now) {
+		return nil, earlier(at, c.proving)
+	}
 	for topic, b := range c.barred {
 		if !b.sent && c.hands[topic] == 0 && c.turn(b.parts[0]) {
 			p := b.parts[0]
@@ -89,6 +100,9 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 	return nil, at
 }
 
+// mustProve tells whether nothing more may go out for now.
+func (c *Courier) mustProve(now time.Time) bool { return len(c.hands) > 0 && now.Before(c.proving) }
+
 // wakeDelayed makes ready what was delayed until now, and returns when the next is due.
 func (c *Courier) wakeDelayed(now time.Time) time.Time {
 	var at time.Time
@@ -114,7 +128,7 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.mustProve(time.Now()) && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.
@@ -175,9 +189,7 @@ func (c *Courier) putBack(p *part) {
 	case p.probe:
 		t := c.troubled[p.topics[0]]
 		t.probing, p.probe = false, false
-		t.parts = slices.Insert(t.parts, 0, p)
-		c.stuck += p.size
-		p.receipt.wait(p.messages)
+		c.wait(p, t, true)
 	default:
 		c.returned = slices.Insert(c.returned, 0, p)
 	}
@@ -234,7 +246,7 @@ func (c *Courier) file(p *part) {
 	for topic, list := range lists {
 		for _, q := range p.split(list) {
 			c.queued += q.size
-			c.wait(q, c.troubled[topic])
+			c.wait(q, c.troubled[topic], false)
 		}
 	}
 }

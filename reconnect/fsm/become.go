@@ -21,8 +21,19 @@ func (m *Machine) setGate() {
 // act appends an action.
 func (m *Machine) act(k ActionKind) {
 	a := Action{Kind: k, ClientGen: m.gen}
-	if k == StartHeartbeat {
+	switch k {
+	case StartHeartbeat:
 		a.Attempt = m.beat.attempt
+	case CheckSilence, ShutSilent:
+		a.Attempt = m.check.number
+		a.After = m.cfg.StallTimeout
+		if m.check.beat {
+			// It was asked a moment after the heartbeat was due, and has had its time.
+			a.After = m.cfg.KeepaliveTimeout / 4 * 3
+		}
+	case OpenClient, RetireClient:
+		a.Why = m.renewal.why
+	case CloseClient, ShutSockets, FailOutstanding:
 	}
 	m.actions = append(m.actions, a)
 }
@@ -30,17 +41,19 @@ func (m *Machine) act(k ActionKind) {
 func (m *Machine) openClient() {
 	m.gen++
 	m.open = true
+	m.renewal.due, m.renewal.logins, m.renewal.deadEnds, m.renewal.stuck = false, 0, 0, 0
 	m.act(OpenClient)
 }
 
 // closeClient gives the client up. Its records are not ours any more; what the driver
 // still has to report of them comes with the next generation.
-func (m *Machine) closeClient() {
+func (m *Machine) closeClient(why Renewal) {
 	if !m.open {
 		return
 	}
+	m.renewal.why = why
 	m.open = false
-	m.traffic.outstanding = 0
+	m.setOutstanding(0)
 	m.act(CloseClient)
 }
 
@@ -48,6 +61,7 @@ func (m *Machine) closeClient() {
 func (m *Machine) becomeConnecting(e *Event) {
 	m.become(Connecting, e)
 	m.setGate()
+	m.traffic.stuck = false
 	m.by = after(m.now, m.cfg.ConnectTimeout)
 	m.evidence.extended = m.traffic.outstanding > 0
 }
@@ -55,6 +69,11 @@ func (m *Machine) becomeConnecting(e *Event) {
 // becomeUp opens both gates. The level of the backoff is kept until a record is
 // acknowledged: a broker that answers and takes no records still backs off.
 func (m *Machine) becomeUp(e *Event) {
+	if m.renewal.due {
+		m.retire(RenewFiles)
+		m.becomeConnecting(e)
+		return
+	}
 	connected := m.evidence.connected
 	switch {
 	case m.ConnGate() != ConnOpen:
@@ -91,9 +110,16 @@ func (m *Machine) becomeAllDown(e *Event, reason Class) {
 	m.become(AllDown, e)
 	m.last.Reason = o.reason
 	m.setGate()
-	m.beat.waiting = false
+	m.beat.waiting, m.check.waiting, m.traffic.stuck = false, false, false
 	o.wait = m.backoff.Next(m.now)
 	m.by = after(m.now, o.wait)
+}
+
+// roundFailed ends a sweep that has found nobody.
+func (m *Machine) roundFailed(e *Event, reason Class) {
+	learnedOnly := m.evidence.learnedOnly
+	m.becomeAllDown(e, reason)
+	m.countRound(reason, learnedOnly)
 }
 
 // becomeProbing starts a sweep: one attempt for each address.
@@ -108,6 +134,7 @@ func (m *Machine) becomeProbing(e *Event) {
 func (m *Machine) becomeIdle(e *Event) {
 	m.become(Idle, e)
 	m.setGate()
+	m.beat.waiting = false
 	m.backoff.Reset()
 	m.act(ShutSockets)
 }
@@ -117,11 +144,11 @@ func (m *Machine) becomeIdle(e *Event) {
 func (m *Machine) failClient(e *Event) {
 	if m.state == AllDown {
 		m.outage.reason = Worse(m.outage.reason, e.Class)
-		m.closeClient()
+		m.closeClient(RenewFatal)
 		return
 	}
 	m.becomeAllDown(e, Worse(m.evidence.seen, e.Class))
-	m.closeClient()
+	m.closeClient(RenewFatal)
 }
 
 // becomeDraining waits for what is outstanding, if anything is.
@@ -142,5 +169,5 @@ func (m *Machine) becomeClosed(e *Event) {
 		m.act(FailOutstanding)
 	}
 	m.become(Closed, e)
-	m.closeClient()
+	m.closeClient(RenewNone)
 }

@@ -32,9 +32,13 @@ type Config struct {
 	KeepaliveInterval time.Duration
 	// KeepaliveTimeout is how long a heartbeat may take; default 10s.
 	KeepaliveTimeout time.Duration
-	// StallTimeout without an acknowledgement while records are outstanding counts as
-	// an outage; default 15s.
+	// StallTimeout without an acknowledgement while records are outstanding makes the
+	// machine look for silent connections; default 15s.
 	StallTimeout time.Duration
+	// RenewAfter is how many rounds of attempts may fail in a row because the login was
+	// refused, or with nothing but learned addresses, before the client is replaced by a
+	// new one, and how many stalls in a row may pass without a known cause; default 10.
+	RenewAfter int
 	// DrainTimeout bounds Draining; default 3s.
 	DrainTimeout time.Duration
 	// Rand returns a number in [0, 1). It is called by the owner of the machine only,
@@ -53,6 +57,9 @@ func (c Config) Validate() error {
 		if *f.value < 0 {
 			errs = append(errs, fmt.Errorf("fsm: %s %s is negative", f.name, *f.value))
 		}
+	}
+	if d.RenewAfter < 0 {
+		errs = append(errs, fmt.Errorf("fsm: RenewAfter %d is negative", d.RenewAfter))
 	}
 	if d.BackoffMin > d.BackoffMax {
 		errs = append(errs, fmt.Errorf("fsm: BackoffMin %s is above BackoffMax %s", d.BackoffMin, d.BackoffMax))
@@ -95,6 +102,9 @@ func (c Config) withDefaults() Config {
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = c.ProbeTimeout
 	}
+	if c.RenewAfter == 0 {
+		c.RenewAfter = 10
+	}
 	return c
 }
 
@@ -104,6 +114,7 @@ func (c Config) usable() Config {
 	for _, f := range c.fields() {
 		*f.value = max(*f.value, 0)
 	}
+	c.RenewAfter = max(c.RenewAfter, 0)
 	c = c.withDefaults()
 	if c.IdlePolicy >= numPolicies {
 		c.IdlePolicy = IdleKeepalive

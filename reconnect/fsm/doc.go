@@ -30,7 +30,22 @@
 //
 // Three limits catch what shows no failure. ConnectTimeout: an attempt hangs and no broker
 // is up. ProbeTimeout: the same while half-open. StallTimeout: records are outstanding and
-// none is acknowledged, however healthy the connections look.
+// none is acknowledged. That alone is no outage: a partition without a leader or with too
+// few replicas looks the same, and the records of other topics may flow. So the machine has
+// the driver look at the connections. A connection is silent if it was asked and has shown
+// no sign of life for the whole time. All are silent: an outage. Some are: these are shut.
+// None is: a heartbeat asks the cluster what the matter is, the machine is stuck until
+// something is acknowledged, and nothing else changes.
+//
+// # A new client
+//
+// A client is replaced when it can't go on (ClientFatal), when files that it was opened
+// with have changed (RenewRequested), when RenewAfter rounds of attempts in a row failed
+// because the login was refused, or without an attempt at an address of the configuration,
+// and when it was stuck for as many StallTimeouts without anybody knowing why. While the
+// brokers are down the old one is closed at once and the next step of the backoff opens the
+// new one, half-open like any other round. While one is up the new client is opened beside
+// the old one, which finishes what it has (RetireClient).
 //
 // # Reasons for the less obvious
 //
@@ -43,8 +58,10 @@
 //   - The reason of an outage is the most telling class that was seen in it. The notice
 //     that names the reason often comes just after the connection is lost, so it may
 //     change while the brokers are down, always to a more telling one.
-//   - A heartbeat that is not answered leads to Connecting and not to AllDown: a dead
-//     quiet connection is to be replaced, nobody is waiting for it.
+//   - A heartbeat that is not answered makes the machine look for silence too: it may be
+//     queued behind a large request on a slow link. If nothing is left that lives it leads
+//     to Connecting and not to AllDown: a dead quiet connection is to be replaced, nobody
+//     is waiting for it. Unless records are stalled; then it is an outage.
 //   - In Connecting the time only counts while something is outstanding or tried. A client
 //     that nobody needs may have no reason to connect.
 //   - An outage always ends in Up: what failed before the gate opened says nothing of
@@ -68,6 +85,7 @@
 //	    brokers_changed: none is up, all have failed                                  -> all_down, fail_outstanding, next after 112.5ms
 //	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
 //	    brokers_changed: none is up, some have failed, some are in flight             -> stays, next after 5s
+//	    renew_requested                                                               -> stays, retire_client, open_client, next after 5s
 //	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
 //	    deadline_reached                                                              -> stays, next after 5s
 //	    drain_requested                                                               -> closed, close_client
@@ -86,16 +104,26 @@
 //	    brokers_changed: none is up, all have failed                                  -> all_down, fail_outstanding, next after 112.5ms
 //	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
 //	    brokers_changed: none is up, some have failed, some are in flight             -> stays, next after 5s
+//	    renew_requested                                                               -> connecting, retire_client, open_client, next after 5s
 //	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
 //	    drain_requested                                                               -> closed, close_client
-//	    [records outstanding] deadline_reached                                        -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
+//	    [records outstanding] deadline_reached                                        -> stays, check_silence, next after 15s
 //	    [records outstanding] drain_requested                                         -> draining, next after 3s
 //	    [no broker is up, an attempt hangs] deadline_reached                          -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
 //	    [no broker is up, some have failed] deadline_reached                          -> all_down, fail_outstanding, next after 112.5ms
 //	    [idle_policy keepalive] deadline_reached                                      -> stays, start_heartbeat, next after 10s
 //	    [heartbeat sent] heartbeat_ok                                                 -> stays, next after 1m0s
-//	    [heartbeat sent] heartbeat_failed                                             -> connecting, shut_sockets, next after 5s
-//	    [heartbeat sent] deadline_reached                                             -> connecting, shut_sockets, next after 5s
+//	    [heartbeat sent] heartbeat_failed                                             -> stays, check_silence, next after 1m0s
+//	    [heartbeat sent] deadline_reached                                             -> stays, check_silence, next after 1m0s
+//	    [looking for silence, records outstanding] silence_checked: every connection is silent -> all_down, shut_sockets, fail_outstanding, next after 112.5ms
+//	    [looking for silence, records outstanding] silence_checked: one was asked lately -> stays, shut_silent, next after 1s
+//	    [looking for silence, records outstanding] silence_checked: one answers       -> stays, shut_silent, start_heartbeat, next after 10s
+//	    [looking for silence, records outstanding] deadline_reached                   -> stays, check_silence, next after 15s
+//	    [looking for silence, records outstanding] drain_requested                    -> draining, next after 3s
+//	    [looking for silence, heartbeat unanswered] silence_checked: every connection is silent -> connecting, shut_sockets, next after 5s
+//	    [looking for silence, heartbeat unanswered] silence_checked: one was asked lately -> stays, shut_silent
+//	    [looking for silence, heartbeat unanswered] silence_checked: one answers      -> stays, shut_silent
+//	    [looking for silence, heartbeat unanswered] deadline_reached                  -> stays, start_heartbeat, next after 10s
 //	    [idle_policy close] deadline_reached                                          -> idle, shut_sockets
 //	degraded (flush gate admit, connection gate open)
 //	    chunk_arrived                                                                 -> stays, next after 15s
@@ -104,16 +132,18 @@
 //	    brokers_changed: none is up, all have failed                                  -> all_down, fail_outstanding, next after 112.5ms
 //	    brokers_changed: none is up, some have failed, some are untried               -> stays, next after 1s
 //	    brokers_changed: none is up, some have failed, some are in flight             -> stays, next after 5s
+//	    renew_requested                                                               -> connecting, retire_client, open_client, next after 5s
 //	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
 //	    drain_requested                                                               -> closed, close_client
 //	all_down (flush gate refuse, connection gate shut)
 //	    acked: the backoff is reset                                                   -> up, next after 15s
 //	    brokers_changed: one is up                                                    -> up
 //	    brokers_changed: one is up, one fails                                         -> up
+//	    renew_requested                                                               -> stays, close_client
 //	    client_fatal                                                                  -> stays, close_client
 //	    deadline_reached                                                              -> probing, next after 5s
 //	    drain_requested                                                               -> closed, close_client
-//	    [client given up] deadline_reached                                            -> connecting, open_client, next after 5s
+//	    [client given up] deadline_reached                                            -> probing, open_client, next after 5s
 //	    [client given up] drain_requested                                             -> closed
 //	probing (flush gate refuse, connection gate sweep)
 //	    acked: the backoff is reset                                                   -> up, next after 15s
@@ -128,6 +158,7 @@
 //	    [some have failed] brokers_changed: none is up, some have failed, some are in flight -> stays, next after 4.998s
 //	idle (flush gate admit, connection gate shut)
 //	    chunk_arrived                                                                 -> connecting, next after 5s
+//	    renew_requested                                                               -> stays, close_client, open_client, shut_sockets
 //	    client_fatal                                                                  -> all_down, fail_outstanding, close_client, next after 112.5ms
 //	    drain_requested                                                               -> closed, close_client
 //	draining (flush gate refuse, connection gate open)

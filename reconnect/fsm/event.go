@@ -18,10 +18,16 @@ const (
 	BrokersChanged
 	// ErrorSeen: the client reported an error that belongs to no record. Sets Class.
 	ErrorSeen
-	// HeartbeatOK: the heartbeat of number Attempt was answered.
+	// HeartbeatOK: the heartbeat of number Attempt was answered. Sets Trouble.
 	HeartbeatOK
 	// HeartbeatFailed: the heartbeat of number Attempt was not answered.
 	HeartbeatFailed
+	// SilenceChecked: the answer to CheckSilence of number Attempt. Sets Ready, Silent,
+	// Suspect, Alive and Next.
+	SilenceChecked
+	// RenewRequested: what the client was opened with has changed on disk, and a new one
+	// can be made of it.
+	RenewRequested
 	// ClientFatal: the client can't go on, or could not be opened. Sets Class.
 	ClientFatal
 	// DeadlineReached: the time that Deadline told has come.
@@ -36,7 +42,7 @@ const (
 
 var eventNames = [numEvents]string{
 	"chunk_arrived", "acked", "reported", "brokers_changed", "error_seen", "heartbeat_ok",
-	"heartbeat_failed", "client_fatal", "deadline_reached", "drain_requested", "drained",
+	"heartbeat_failed", "silence_checked", "renew_requested", "client_fatal", "deadline_reached", "drain_requested", "drained",
 }
 
 // String returns the name used in logs and scenario files.
@@ -55,7 +61,7 @@ type Event struct {
 	// ClientGen is the generation of the client that an event of a client comes from.
 	// Events of another generation are dropped.
 	ClientGen int
-	// Attempt is the number of the heartbeat that was answered or not.
+	// Attempt is the number of the heartbeat that was answered or not, or of the check.
 	Attempt int
 	// Outstanding is the number of records handed over and not reported yet. The
 	// machine only cares whether there are any.
@@ -74,6 +80,18 @@ type Event struct {
 	Pending int
 	// InFlight is the number of attempts that have neither succeeded nor failed.
 	InFlight int
+	// LearnedOnly: attempts have failed since the gate was set, none of them to an address
+	// of the configuration.
+	LearnedOnly bool
+	// Ready is the number of ready connections. Silent of them were asked and have shown no
+	// sign of life for the whole time of the check. Suspect are on the way
+	// there, the first of them is silent after Next. Alive have shown a sign of life lately.
+	// The rest was asked nothing.
+	Ready, Silent, Suspect, Alive int
+	Next                          time.Duration
+	// Trouble: the answer to a heartbeat names something that keeps records waiting, such
+	// as a partition without a leader.
+	Trouble bool
 }
 
 // ActionKind says what the driver must do.
@@ -88,6 +106,14 @@ const (
 	CloseClient
 	// ShutSockets: shut every connection, so that the client requeues what hangs.
 	ShutSockets
+	// CheckSilence: look for connections that were asked and have shown no sign of life for
+	// After, and answer with number Attempt.
+	CheckSilence
+	// ShutSilent: shut these.
+	ShutSilent
+	// RetireClient: hand the client of generation ClientGen nothing any more, let it finish
+	// what it has in bounded time, then give it up.
+	RetireClient
 	// StartHeartbeat: ask a broker for metadata and answer with number Attempt.
 	StartHeartbeat
 	// FailOutstanding: release waiting flush calls with retry.
@@ -97,7 +123,7 @@ const (
 )
 
 var actionNames = [numActions]string{
-	"open_client", "close_client", "shut_sockets", "start_heartbeat", "fail_outstanding",
+	"open_client", "close_client", "shut_sockets", "check_silence", "shut_silent", "retire_client", "start_heartbeat", "fail_outstanding",
 }
 
 // String returns the name used in scenario files and tables.
@@ -107,8 +133,12 @@ func (k ActionKind) String() string { return name(actionNames[:], uint8(k)) }
 type Action struct {
 	Kind      ActionKind
 	ClientGen int
-	// Attempt is the number of the heartbeat (StartHeartbeat).
+	// Attempt is the number of the heartbeat (StartHeartbeat) or of the check (CheckSilence).
 	Attempt int
+	// After is how long a silent connection is silent (CheckSilence, ShutSilent).
+	After time.Duration
+	// Why is why there is another client than before (OpenClient, RetireClient).
+	Why Renewal
 }
 
 // Transition is a change of state, for logs and metrics.

@@ -47,6 +47,13 @@ func fuzzEvent(b []byte, m *Machine) Event {
 		Pending:     int(b[5]>>2&0x03) - 1,
 		InFlight:    int(b[6]&0x03) - 1,
 	}
+	if e.Kind == SilenceChecked {
+		e.Attempt = m.check.number - int(b[1]>>6&1)
+	}
+	e.LearnedOnly, e.Trouble = b[4]&0x10 != 0, b[4]&0x20 != 0
+	e.Ready, e.Silent = int(b[5]>>4&0x03), int(b[5]>>6&0x03)-1
+	e.Suspect, e.Alive = int(b[4]>>6&0x01), int(b[4]>>7&0x01)
+	e.Next = time.Duration(b[7]) * time.Second
 	switch b[6] >> 4 {
 	case 1:
 		e.At = 1<<63 - 1

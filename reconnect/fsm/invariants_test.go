@@ -33,7 +33,7 @@ type traced struct {
 	from, to State
 	now      time.Duration
 	event    Event
-	actions  [4]Action
+	actions  [5]Action
 }
 
 func newChecked(t testing.TB, cfg Config) *checked {
@@ -67,7 +67,9 @@ type facts struct {
 	evidence evidence
 	traffic  traffic
 	beat     heartbeat
+	check    check
 	outage   outage
+	renewal  renewal
 	level    int
 }
 
@@ -75,7 +77,7 @@ func (c *checked) facts() facts {
 	m := c.m
 	return facts{
 		m.state, m.now, m.gen, m.open, m.epoch, m.armed, m.deadline, m.by,
-		m.evidence, m.traffic, m.beat, m.outage, m.backoff.Level(),
+		m.evidence, m.traffic, m.beat, m.check, m.outage, m.renewal, m.backoff.Level(),
 	}
 }
 
@@ -155,10 +157,20 @@ func (c *checked) actions(actions []Action) {
 		case OpenClient:
 			c.failfIf(c.open, "a second client was opened")
 			c.failfIf(a.ClientGen != c.lastOpen+1, "a generation was left out or used twice")
+			c.failfIf((a.Why == RenewNone) != (a.ClientGen == 1), "a client without the right reason: "+a.Why.String())
 			c.open, c.lastOpen = true, a.ClientGen
 		case CloseClient:
 			c.failfIf(!c.open || a.ClientGen != c.lastOpen, "a client was closed that is not open")
 			c.open = false
+		case RetireClient:
+			c.failfIf(!c.open || a.ClientGen != c.lastOpen, "a client was retired that is not open")
+			c.failfIf(c.m.state.Gate() != Admit, "a client was retired while flushes are refused")
+			c.failfIf(a.Why == RenewNone, "a client was retired without a reason")
+			c.open = false
+		case CheckSilence, ShutSilent:
+			c.failfIf(!c.open, "a check without a client")
+			c.failfIf(c.m.state != Up && c.m.state != Degraded, "a check in "+c.m.state.String())
+			c.failfIf(a.Attempt != c.m.check.number, "a check with the wrong number")
 		case ShutSockets:
 			c.failfIf(!c.open, "sockets of no client were shut")
 			s := c.m.state
@@ -184,7 +196,8 @@ func (c *checked) gates(before facts) {
 	if (m.Gate() == Admit) != admit {
 		c.failf("flush gate %s in %s", m.Gate(), m.state)
 	}
-	renewed := m.state != before.state && (m.state == Connecting || m.state == Probing || m.state == AllDown || m.state == Idle ||
+	replaced := m.gen != before.gen && m.state != AllDown
+	renewed := replaced || m.state != before.state && (m.state == Connecting || m.state == Probing || m.state == AllDown || m.state == Idle ||
 		before.state.ConnGate() != m.ConnGate()) && m.state != Closed
 	if renewed != (m.epoch != before.epoch) {
 		c.failf("%s -> %s: gate epoch %d -> %d", before.state, m.state, before.epoch, m.epoch)

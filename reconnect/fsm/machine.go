@@ -24,7 +24,9 @@ type Machine struct {
 	evidence evidence
 	traffic  traffic
 	beat     heartbeat
+	check    check
 	outage   outage
+	renewal  renewal
 }
 
 // evidence is what the last tables of addresses said. It starts anew whenever the
@@ -42,6 +44,9 @@ type evidence struct {
 	// opened is when the connection gate was set: a sweep is over a Settle after that, so
 	// that no attempt of it comes much later than its due time.
 	opened time.Duration
+	// learnedOnly: what has failed since then was learned from a cluster, and nothing of
+	// the configuration was tried.
+	learnedOnly bool
 	// hanging: no broker is up and an attempt is in flight. At hang it counts as failed.
 	hanging bool
 	hang    time.Duration
@@ -55,6 +60,8 @@ type traffic struct {
 	up          time.Duration // the entry into Up
 	record      time.Duration // the last chunk or acknowledgement
 	active      time.Duration // the last chunk, acknowledgement or heartbeat answer
+	recheck     time.Duration // no check for silence before this
+	stuck       bool          // brokers answer, and nothing is acknowledged for StallTimeout
 }
 
 // heartbeat is the question that shows whether a quiet connection is alive.
@@ -62,6 +69,14 @@ type heartbeat struct {
 	attempt int // numbers them all, so that a late answer is not taken for a new one
 	waiting bool
 	by      time.Duration
+}
+
+// check is the look for silent connections whose answer is due: the driver gives it at
+// once.
+type check struct {
+	number  int // numbers them all
+	waiting bool
+	beat    bool // because of a heartbeat without an answer, not because of a stall
 }
 
 // outage counts what an operator asks about.
@@ -83,6 +98,7 @@ func New(cfg Config, at time.Duration) (*Machine, []Action) {
 		now:     at,
 		actions: make([]Action, 0, 4),
 	}
+	m.renewal.limit = cfg.RenewAfter
 	m.openClient()
 	m.becomeConnecting(&Event{}) // no transition: the zero state is Connecting
 	m.arm()
@@ -178,8 +194,10 @@ func (m *Machine) current(e *Event) bool {
 	switch e.Kind {
 	case ChunkArrived, DrainRequested, Drained:
 		return m.state != Closed
-	case Acked, Reported, ErrorSeen, ClientFatal:
+	case Acked, Reported, ErrorSeen, ClientFatal, RenewRequested:
 		return ours
+	case SilenceChecked:
+		return ours && m.check.waiting && e.Attempt == m.check.number
 	case BrokersChanged:
 		return ours && e.Epoch == m.epoch
 	case HeartbeatOK, HeartbeatFailed:
@@ -218,11 +236,12 @@ func (m *Machine) armUp() {
 	if m.traffic.outstanding > 0 {
 		m.await(m.stallBy())
 	}
+	if m.beat.waiting {
+		m.await(m.beat.by)
+	}
 	switch m.cfg.IdlePolicy {
 	case IdleKeepalive:
-		if m.beat.waiting {
-			m.await(m.beat.by)
-		} else {
+		if !m.beat.waiting {
 			m.await(after(m.traffic.active, m.cfg.KeepaliveInterval))
 		}
 	case IdleClose:
@@ -246,11 +265,14 @@ func (m *Machine) unansweredSince() time.Duration {
 	return max(t.since, t.acked, t.up)
 }
 
-// stallBy is when records that are outstanding without an acknowledgement count as an
-// outage.
+// stallBy is when records that are outstanding without an acknowledgement are a reason to
+// look for silent connections.
 func (m *Machine) stallBy() time.Duration {
-	return after(m.unansweredSince(), m.cfg.StallTimeout)
+	return max(after(m.unansweredSince(), m.cfg.StallTimeout), m.traffic.recheck)
 }
+
+// Stuck tells whether records wait although the brokers answer.
+func (m *Machine) Stuck() bool { return m.traffic.stuck }
 
 // idleBy is when unused connections are closed.
 func (m *Machine) idleBy() time.Duration {

@@ -18,6 +18,7 @@ import (
 //	state                                    print where the machine stands
 //	deadline [after=]                        go to the deadline (and a bit further)
 //	<event> [after=] [gen=] [epoch=] [attempt=] [outstanding=] [up=] [failing=] [failed=] [pending=] [inflight=] [class=]
+//	        [learned=true] [ready=] [silent=] [suspect=] [alive=] [next=] [trouble=true]
 //
 // An event is an EventKind with - for _. Its generation, epoch and heartbeat are the
 // current ones unless told.
@@ -65,6 +66,8 @@ func scenarioConfig(t *testing.T, d *datadriven.TestData) Config {
 			cfg.BackoffMax = parse(t, v, time.ParseDuration)
 		case "probe":
 			cfg.ProbeTimeout = parse(t, v, time.ParseDuration)
+		case "renew":
+			cfg.RenewAfter = parse(t, v, strconv.Atoi)
 		case "stall":
 			cfg.StallTimeout = parse(t, v, time.ParseDuration)
 		default:
@@ -77,6 +80,9 @@ func scenarioConfig(t *testing.T, d *datadriven.TestData) Config {
 
 func (s *scenario) event(t *testing.T, d *datadriven.TestData) Event {
 	e := Event{At: s.m.now, ClientGen: s.m.gen, Epoch: s.m.epoch, Attempt: s.m.beat.attempt}
+	if d.Cmd == "silence-checked" {
+		e.Attempt = s.m.check.number
+	}
 	if d.Cmd == "deadline" {
 		e.Kind = DeadlineReached
 		if s.m.armed {
@@ -91,13 +97,24 @@ func (s *scenario) event(t *testing.T, d *datadriven.TestData) Event {
 			e.At += parse(t, v, time.ParseDuration)
 			continue
 		}
-		if a.Key == "class" {
+		switch a.Key {
+		case "class":
 			e.Class = Class(parseName(t, classNames[:], v))
+			continue
+		case "next":
+			e.Next = parse(t, v, time.ParseDuration)
+			continue
+		case "learned":
+			e.LearnedOnly = parse(t, v, strconv.ParseBool)
+			continue
+		case "trouble":
+			e.Trouble = parse(t, v, strconv.ParseBool)
 			continue
 		}
 		field, ok := map[string]*int{
 			"gen": &e.ClientGen, "epoch": &e.Epoch, "attempt": &e.Attempt, "outstanding": &e.Outstanding,
 			"up": &e.Up, "failing": &e.Failing, "failed": &e.Failed, "pending": &e.Pending, "inflight": &e.InFlight,
+			"ready": &e.Ready, "silent": &e.Silent, "suspect": &e.Suspect, "alive": &e.Alive,
 		}[a.Key]
 		if !ok {
 			t.Fatalf("unknown argument %q", a.Key)
@@ -123,13 +140,21 @@ func (s *scenario) print(actions []Action, moved bool) string {
 			b.WriteString(" resumed")
 		}
 	}
+	if m.Stuck() {
+		b.WriteString(" stuck")
+	}
 	if at, ok := m.Deadline(); ok {
 		fmt.Fprintf(&b, "\n  deadline %s, in %s", at, at-m.now)
 	}
 	for _, a := range actions {
 		fmt.Fprintf(&b, "\n  %s gen=%d", a.Kind, a.ClientGen)
-		if a.Kind == StartHeartbeat {
+		switch {
+		case a.Kind == StartHeartbeat:
 			fmt.Fprintf(&b, " attempt=%d", a.Attempt)
+		case a.Kind == CheckSilence, a.Kind == ShutSilent:
+			fmt.Fprintf(&b, " after=%s", a.After)
+		case a.Why != RenewNone:
+			fmt.Fprintf(&b, " because: %s", a.Why)
 		}
 	}
 	return b.String() + "\n"

@@ -1,5 +1,7 @@
 package fsm
 
+import "time"
+
 // absorb takes the facts of an event before the state looks at it.
 func (m *Machine) absorb(e *Event) {
 	switch e.Kind {
@@ -10,6 +12,8 @@ func (m *Machine) absorb(e *Event) {
 		m.setOutstanding(e.Outstanding)
 		m.traffic.acked, m.traffic.record, m.traffic.active = m.now, m.now, m.now
 		m.beat.waiting = false // an acknowledgement is as good as an answer
+		m.traffic.stuck = false
+		m.renewal.stuck, m.renewal.limit = 0, m.cfg.RenewAfter
 		m.backoff.Reset()
 	case Reported:
 		m.setOutstanding(e.Outstanding)
@@ -23,7 +27,9 @@ func (m *Machine) absorb(e *Event) {
 		m.beat.waiting, m.traffic.active = false, m.now
 	case HeartbeatFailed:
 		m.beat.waiting = false
-	case ClientFatal, DeadlineReached, DrainRequested, Drained:
+	case SilenceChecked:
+		m.check.waiting = false
+	case RenewRequested, ClientFatal, DeadlineReached, DrainRequested, Drained:
 	}
 }
 
@@ -33,6 +39,7 @@ func (m *Machine) setOutstanding(n int) {
 		m.traffic.since = m.now
 	}
 	m.traffic.outstanding = n
+	m.traffic.stuck = m.traffic.stuck && n > 0
 }
 
 func (m *Machine) absorbBrokers(e *Event) {
@@ -46,6 +53,7 @@ func (m *Machine) absorbBrokers(e *Event) {
 		v.connected = false
 		m.maybeForget()
 	}
+	v.learnedOnly = e.LearnedOnly
 	if e.Failed > 0 {
 		v.seen = Worse(v.seen, e.Class)
 	}
@@ -114,9 +122,11 @@ func (m *Machine) stepConnecting(e *Event) {
 		}
 	case ClientFatal:
 		m.failClient(e)
+	case RenewRequested:
+		m.renew(e)
 	case DrainRequested:
 		m.becomeDraining(e)
-	case Reported, ErrorSeen, HeartbeatOK, HeartbeatFailed, Drained:
+	case Reported, ErrorSeen, HeartbeatOK, HeartbeatFailed, SilenceChecked, Drained:
 	}
 }
 
@@ -145,17 +155,92 @@ func (m *Machine) stepUp(e *Event) {
 		case e.Up > 0:
 			m.become(Up, e)
 		}
+	case HeartbeatOK:
+		m.maybeStuck(e)
 	case HeartbeatFailed:
-		m.maybeRebuild(e)
+		m.checkSilence(true)
+	case SilenceChecked:
+		m.silenceChecked(e)
+	case RenewRequested:
+		m.renew(e)
 	case DeadlineReached:
 		m.upDeadline(e)
 	case ClientFatal:
 		m.failClient(e)
 	case DrainRequested:
 		m.becomeDraining(e)
-	case ChunkArrived, Acked, Reported, ErrorSeen, HeartbeatOK, Drained:
+	case ChunkArrived, Acked, Reported, ErrorSeen, Drained:
 	}
 }
+
+// checkSilence asks which connections are silent. The answer comes at once; should it not,
+// the question is asked again.
+func (m *Machine) checkSilence(beat bool) {
+	m.check = check{number: m.check.number + 1, waiting: true, beat: beat}
+	m.traffic.recheck = after(m.now, m.cfg.StallTimeout)
+	m.traffic.active = m.now
+	m.act(CheckSilence)
+}
+
+// silenceChecked draws the conclusion: nobody is left who may answer, or somebody is.
+func (m *Machine) silenceChecked(e *Event) {
+	left := e.Ready - e.Silent
+	if left > 0 && e.Silent > 0 {
+		m.act(ShutSilent) // they are made anew at the pace of single addresses
+	}
+	switch {
+	case left <= 0 && m.check.beat && !m.stalled():
+		m.maybeRebuild(e)
+	case left <= 0:
+		m.act(ShutSockets) // attempts that hang too
+		m.becomeAllDown(e, Worse(m.evidence.seen, ClassStalled))
+	case m.check.beat:
+		// Slow, or busy with a large request: that broker lives.
+		m.maybeStuck(e)
+	default:
+		if e.Suspect > 0 {
+			m.traffic.recheck = after(m.now, max(e.Next, time.Millisecond))
+		}
+		if e.Alive > 0 || e.Suspect <= 0 {
+			m.startHeartbeat() // to be sure, and to hear what the matter is
+		}
+	}
+}
+
+// stalled tells whether records have waited for an acknowledgement for too long.
+func (m *Machine) stalled() bool {
+	return m.traffic.outstanding > 0 && m.now >= after(m.unansweredSince(), m.cfg.StallTimeout)
+}
+
+func (m *Machine) startHeartbeat() {
+	if m.beat.waiting || !m.evidence.connected {
+		return
+	}
+	m.beat.attempt++
+	m.beat.waiting = true
+	m.beat.by = after(m.now, m.cfg.KeepaliveTimeout)
+	m.act(StartHeartbeat)
+}
+
+// maybeStuck notes that records wait although a broker answers. That is no outage: records
+// of other topics may flow. If nobody knows why for long, the client itself may be wrong
+// about the cluster, and a new one is tried.
+func (m *Machine) maybeStuck(e *Event) {
+	if !m.stalled() {
+		return
+	}
+	m.traffic.stuck = true
+	r := &m.renewal
+	r.stuck = countIf(r.stuck, e.Kind == HeartbeatOK && !e.Trouble)
+	if r.stuck >= r.limit {
+		r.limit = min(2*r.limit, maxStuck)
+		m.retire(RenewStuck)
+		m.becomeConnecting(e)
+	}
+}
+
+// maxStuck bounds the doubling: with the default times that is about four hours.
+const maxStuck = 1000
 
 func (m *Machine) upDeadline(e *Event) {
 	v := &m.evidence
@@ -165,9 +250,11 @@ func (m *Machine) upDeadline(e *Event) {
 	case v.hanging && m.now >= v.hang:
 		m.act(ShutSockets)
 		m.becomeAllDown(e, Worse(v.seen, ClassTimeout))
+	case m.beat.waiting && m.now >= m.beat.by:
+		m.beat.waiting = false
+		m.checkSilence(true)
 	case m.traffic.outstanding > 0 && m.now >= m.stallBy():
-		m.act(ShutSockets)
-		m.becomeAllDown(e, Worse(v.seen, ClassStalled))
+		m.checkSilence(false)
 	default:
 		m.idleDeadline(e)
 	}
@@ -177,17 +264,11 @@ func (m *Machine) idleDeadline(e *Event) {
 	switch m.cfg.IdlePolicy {
 	case IdleKeepalive:
 		switch {
-		case m.beat.waiting && m.now >= m.beat.by:
-			m.beat.waiting = false
-			m.maybeRebuild(e)
 		case m.beat.waiting || m.now < after(m.traffic.active, m.cfg.KeepaliveInterval):
 		case !m.evidence.connected: // nothing to keep alive
 			m.traffic.active = m.now
 		default:
-			m.beat.attempt++
-			m.beat.waiting = true
-			m.beat.by = after(m.now, m.cfg.KeepaliveTimeout)
-			m.act(StartHeartbeat)
+			m.startHeartbeat()
 		}
 	case IdleClose:
 		if m.traffic.outstanding == 0 && m.now >= m.idleBy() {
@@ -225,17 +306,17 @@ func (m *Machine) stepAllDown(e *Event) {
 		m.becomeUp(e)
 	case ClientFatal:
 		m.failClient(e)
+	case RenewRequested:
+		m.renew(e)
 	case DeadlineReached:
 		m.outage.attempt++
-		if m.open {
-			m.becomeProbing(e)
-			return
+		if !m.open {
+			m.openClient()
 		}
-		m.openClient()
-		m.becomeConnecting(e)
+		m.becomeProbing(e)
 	case DrainRequested:
 		m.becomeClosed(e)
-	case ChunkArrived, Reported, HeartbeatOK, HeartbeatFailed, Drained:
+	case ChunkArrived, Reported, HeartbeatOK, HeartbeatFailed, SilenceChecked, Drained:
 	}
 }
 
@@ -247,7 +328,7 @@ func (m *Machine) stepProbing(e *Event) {
 		case e.Up > 0:
 			m.becomeUp(e)
 		case allDown(e):
-			m.becomeAllDown(e, m.evidence.seen)
+			m.roundFailed(e, m.evidence.seen)
 		default:
 			m.outage.reason = Worse(m.outage.reason, m.evidence.seen)
 		}
@@ -261,12 +342,14 @@ func (m *Machine) stepProbing(e *Event) {
 			reason = Worse(reason, ClassTimeout)
 		}
 		m.act(ShutSockets) // attempts that hang
-		m.becomeAllDown(e, reason)
+		m.roundFailed(e, reason)
 	case ClientFatal:
 		m.failClient(e)
+	case RenewRequested:
+		m.renew(e)
 	case DrainRequested:
 		m.becomeClosed(e)
-	case ChunkArrived, Reported, HeartbeatOK, HeartbeatFailed, Drained:
+	case ChunkArrived, Reported, HeartbeatOK, HeartbeatFailed, SilenceChecked, Drained:
 	}
 }
 
@@ -277,9 +360,11 @@ func (m *Machine) stepIdle(e *Event) {
 		m.becomeConnecting(e)
 	case ClientFatal:
 		m.failClient(e)
+	case RenewRequested:
+		m.renew(e)
 	case DrainRequested:
 		m.becomeClosed(e)
-	case Acked, Reported, BrokersChanged, ErrorSeen, HeartbeatOK, HeartbeatFailed, DeadlineReached, Drained:
+	case Acked, Reported, BrokersChanged, ErrorSeen, HeartbeatOK, HeartbeatFailed, SilenceChecked, DeadlineReached, Drained:
 	}
 }
 
@@ -292,6 +377,6 @@ func (m *Machine) stepDraining(e *Event) {
 		}
 	case ClientFatal, DeadlineReached, Drained:
 		m.becomeClosed(e)
-	case BrokersChanged, ErrorSeen, HeartbeatOK, HeartbeatFailed, DrainRequested:
+	case BrokersChanged, ErrorSeen, HeartbeatOK, HeartbeatFailed, SilenceChecked, RenewRequested, DrainRequested:
 	}
 }

@@ -110,6 +110,8 @@ func situations() []situation {
 		{Up, "no broker is up, some have failed", IdleKeep, path(up, untried)},
 		{Up, "idle_policy keepalive", IdleKeepalive, path(up)},
 		{Up, "heartbeat sent", IdleKeepalive, path(up, tableDeadline)},
+		{Up, "looking for silence, records outstanding", IdleKeep, path(up, chunk, tableDeadline)},
+		{Up, "looking for silence, heartbeat unanswered", IdleKeepalive, path(up, tableDeadline, tableDeadline)},
 		{Up, "idle_policy close", IdleClose, path(up)},
 		{Degraded, "", IdleKeep, path(half)},
 		{AllDown, "", IdleKeep, path(down)},
@@ -135,6 +137,10 @@ func inputs() []input {
 		{"", Event{Kind: ErrorSeen, Class: ClassAuthentication}},
 		{"", Event{Kind: HeartbeatOK}},
 		{"", Event{Kind: HeartbeatFailed}},
+		{"every connection is silent", Event{Kind: SilenceChecked, Ready: 2, Silent: 2}},
+		{"one was asked lately", Event{Kind: SilenceChecked, Ready: 2, Silent: 1, Suspect: 1, Next: time.Second}},
+		{"one answers", Event{Kind: SilenceChecked, Ready: 2, Silent: 1, Alive: 1}},
+		{"", Event{Kind: RenewRequested}},
 		{"", Event{Kind: ClientFatal, Class: ClassFatal}},
 		{"", tableDeadline},
 		{"", Event{Kind: DrainRequested}},
@@ -158,6 +164,9 @@ func tableStep(m *Machine, e Event) []Action {
 		e.At = max(e.At, m.deadline)
 	}
 	e.ClientGen, e.Epoch, e.Attempt = m.gen, m.epoch, m.beat.attempt
+	if e.Kind == SilenceChecked {
+		e.Attempt = m.check.number
+	}
 	return m.Step(e)
 }
 

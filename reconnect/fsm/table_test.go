@@ -69,6 +69,8 @@ func TestNames(t *testing.T) {
 		{ChunkArrived.String(), "chunk_arrived"},
 		{EventKind(99).String(), "unknown(99)"},
 		{FailOutstanding.String(), "fail_outstanding"},
+		{RenewFiles.String(), "files changed"},
+		{Renewal(99).String(), "unknown(99)"},
 		{State(200).Gate().String(), "refuse"},
 		{State(200).ConnGate().String(), "shut"},
 	} {
@@ -102,8 +104,8 @@ func TestConfig_Validate(t *testing.T) {
 	if err := (Config{}).Validate(); err != nil {
 		t.Errorf("defaults: %v", err)
 	}
-	err := Config{BackoffMin: 10, BackoffMax: 5, StallTimeout: -1, IdlePolicy: 9}.Validate()
-	for _, want := range []string{"BackoffMin 10ns is above BackoffMax 5ns", "StallTimeout -1ns is negative", "IdlePolicy unknown(9)"} {
+	err := Config{BackoffMin: 10, BackoffMax: 5, StallTimeout: -1, RenewAfter: -1, IdlePolicy: 9}.Validate()
+	for _, want := range []string{"BackoffMin 10ns is above BackoffMax 5ns", "StallTimeout -1ns is negative", "RenewAfter -1 is negative", "IdlePolicy unknown(9)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not tell %q", err, want)
 		}

@@ -55,9 +55,9 @@ func TestWalks(t *testing.T) {
 		{Degraded, Closed},
 		{AllDown, Up},
 		{AllDown, Probing},
-		{AllDown, Connecting},
 		{AllDown, Closed},
 		{Probing, Up},
+		{Probing, Connecting},
 		{Probing, AllDown},
 		{Probing, Closed},
 		{Idle, Connecting},
@@ -110,6 +110,7 @@ func walkConfig(r *rand.Rand, seed uint64) Config {
 		cfg.ProbeTimeout = time.Duration(1 + r.Int64N(int64(10*time.Second)))
 		cfg.Settle = time.Duration(1 + r.Int64N(int64(2*time.Second)))
 		cfg.StallTimeout = time.Duration(1 + r.Int64N(int64(30*time.Second)))
+		cfg.RenewAfter = 1 + r.IntN(5)
 	}
 	return cfg
 }
@@ -124,11 +125,21 @@ func walkEvent(r *rand.Rand, m *Machine) Event {
 		Attempt:     m.beat.attempt,
 		Outstanding: r.IntN(3),
 		Class:       Class(r.IntN(numClasses)),
+		LearnedOnly: r.IntN(2) == 0,
+		Ready:       r.IntN(3),
+		Silent:      r.IntN(3),
+		Suspect:     r.IntN(2),
+		Alive:       r.IntN(2),
+		Next:        pause(r),
+		Trouble:     r.IntN(2) == 0,
+	}
+	if e.Kind == SilenceChecked || m.check.waiting && r.IntN(2) == 0 {
+		e.Kind, e.Attempt = SilenceChecked, m.check.number
 	}
 	if r.IntN(3) == 0 { // half of all steps are what keeps a machine going
 		e.Kind = []EventKind{DeadlineReached, BrokersChanged, ChunkArrived, Acked}[r.IntN(4)]
 	}
-	if e.Kind == DrainRequested && r.IntN(4) > 0 || e.Kind == ClientFatal && r.IntN(3) > 0 {
+	if e.Kind == DrainRequested && r.IntN(4) > 0 || (e.Kind == ClientFatal || e.Kind == RenewRequested) && r.IntN(3) > 0 {
 		e.Kind = DeadlineReached
 	}
 	if e.Kind == DeadlineReached && m.armed && r.IntN(8) > 0 {

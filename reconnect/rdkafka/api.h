@@ -53,6 +53,8 @@ void rd_kafka_conf_set_closesocket_cb(struct rd_kafka_conf_s *conf, int (*cb)(in
 void rd_kafka_conf_set_resolve_cb(struct rd_kafka_conf_s *conf, int (*cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
 int rd_kafka_conf_interceptor_add_on_new(struct rd_kafka_conf_s *conf, const char *ic_name, int (*on_new)(struct rd_kafka_s *rk, const struct rd_kafka_conf_s *conf, void *ic_opaque, char *errstr, size_t errstr_size), void *ic_opaque);
 int rd_kafka_interceptor_add_on_broker_state_change(struct rd_kafka_s *rk, const char *ic_name, int (*cb)(struct rd_kafka_s *rk, int32_t broker_id, const char *secproto, const char *name, int port, const char *state, void *ic_opaque), void *ic_opaque);
+int rd_kafka_interceptor_add_on_request_sent(struct rd_kafka_s *rk, const char *ic_name, int (*cb)(struct rd_kafka_s *rk, int sockfd, const char *brokername, int32_t brokerid, int16_t ApiKey, int16_t ApiVersion, int32_t CorrId, size_t size, void *ic_opaque), void *ic_opaque);
+int rd_kafka_interceptor_add_on_response_received(struct rd_kafka_s *rk, const char *ic_name, int (*cb)(struct rd_kafka_s *rk, int sockfd, const char *brokername, int32_t brokerid, int16_t ApiKey, int16_t ApiVersion, int32_t CorrId, size_t size, int64_t rtt, int err, void *ic_opaque), void *ic_opaque);
 
 struct rd_kafka_s *rd_kafka_new(unsigned type, struct rd_kafka_conf_s *conf, char *errstr, size_t errstr_size);
 void rd_kafka_destroy_flags(struct rd_kafka_s *rk, int flags);
@@ -99,6 +101,29 @@ enum {
 	OKR_ERR_DESTROY = -197,
 };
 
+/* The layout of rd_kafka_metadata_t and what hangs on it. */
+struct okr_rk_partition {
+	int32_t id;
+	int err;
+	int32_t leader;
+	int replica_count;
+	int32_t *replicas;
+	int isr_count;
+	int32_t *isrs;
+};
+struct okr_rk_topic {
+	char *name;
+	int partition_count;
+	struct okr_rk_partition *partitions;
+	int err;
+};
+struct okr_rk_metadata {
+	int broker_count;
+	void *brokers;
+	int topic_count;
+	struct okr_rk_topic *topics;
+};
+
 /* The start of rd_kafka_message_t up to the field that we need last. */
 struct okr_rk_message {
 	int err;
@@ -133,6 +158,11 @@ OKR_SAME(OKR_MSG_POSSIBLY_PERSISTED, RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED);
 OKR_SAME(OKR_ERR_FATAL, RD_KAFKA_RESP_ERR__FATAL);
 OKR_SAME(OKR_ERR_INVALID_ARG, RD_KAFKA_RESP_ERR__INVALID_ARG);
 OKR_SAME(OKR_ERR_DESTROY, RD_KAFKA_RESP_ERR__DESTROY);
+OKR_SAME(sizeof(struct okr_rk_partition), sizeof(struct rd_kafka_metadata_partition));
+OKR_SAME(offsetof(struct okr_rk_partition, isr_count), offsetof(struct rd_kafka_metadata_partition, isr_cnt));
+OKR_SAME(sizeof(struct okr_rk_topic), sizeof(struct rd_kafka_metadata_topic));
+OKR_SAME(offsetof(struct okr_rk_topic, err), offsetof(struct rd_kafka_metadata_topic, err));
+OKR_SAME(offsetof(struct okr_rk_metadata, topics), offsetof(struct rd_kafka_metadata, topics));
 OKR_SAME(offsetof(struct okr_rk_message, err), offsetof(rd_kafka_message_t, err));
 OKR_SAME(offsetof(struct okr_rk_message, opaque), offsetof(rd_kafka_message_t, _private));
 #endif

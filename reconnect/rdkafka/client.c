@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-enum { POLL_MS = 100 };
+enum { POLL_MS = 100, WATCH_MS = 1000 };
 
 int64_t okr_now_ms(void)
 {
@@ -115,9 +115,15 @@ static int on_stats(struct rd_kafka_s *rk, char *json, size_t json_len, void *op
 static void *poll_loop(void *arg)
 {
 	okr_client *c = arg;
+	int64_t watched = okr_now_ms();
 
-	while (!atomic_load(&c->stop_poller))
+	while (!atomic_load(&c->stop_poller)) {
 		rd_kafka_poll(c->rk, POLL_MS);
+		if (okr_now_ms() - watched >= WATCH_MS) {
+			okr_watch_connections(c);
+			watched = okr_now_ms();
+		}
+	}
 	return NULL;
 }
 
@@ -155,7 +161,6 @@ static okr_client *client_new(const okr_socket_options *so, int gate)
 		return NULL;
 	c->sockets = *so;
 	c->gate = gate;
-	c->opened = okr_now_ms();
 	c->epoch = 1;   /* an address that was never asked for belongs to sweep 0 */
 	pthread_mutex_init(&c->mu, NULL);
 	pthread_mutex_init(&c->ring_mu, NULL);
@@ -282,7 +287,34 @@ void okr_wake(okr_client *c)
 		rd_kafka_error_destroy(e);
 }
 
-int okr_heartbeat(okr_client *c, int timeout_ms)
+/* trouble tells what the answer says of the topics in use, the worst first: an error, a
+ * partition without a leader, one whose replicas are not all in sync. */
+static void trouble(const struct okr_rk_metadata *md, char *text, size_t size)
+{
+	int worst = 0;
+
+	for (int i = 0; i < md->topic_count; i++) {
+		const struct okr_rk_topic *t = &md->topics[i];
+
+		if (t->err != 0 && worst < 3) {
+			worst = 3;
+			snprintf(text, size, "topic %s: %s", t->name, rd_kafka_err2str(t->err));
+		}
+		for (int j = 0; j < t->partition_count; j++) {
+			const struct okr_rk_partition *p = &t->partitions[j];
+
+			if (p->leader < 0 && worst < 2) {
+				worst = 2;
+				snprintf(text, size, "partition %s [%d] has no leader", t->name, (int)p->id);
+			} else if (p->isr_count < p->replica_count && worst < 1) {
+				worst = 1;
+				snprintf(text, size, "partition %s [%d] has %d of %d replicas in sync", t->name, (int)p->id, p->isr_count, p->replica_count);
+			}
+		}
+	}
+}
+
+int okr_heartbeat(okr_client *c, int timeout_ms, char *text, size_t size)
 {
 	const struct rd_kafka_metadata *md = NULL;
 	int err;
@@ -291,8 +323,11 @@ int okr_heartbeat(okr_client *c, int timeout_ms)
 	c->users++;
 	pthread_mutex_unlock(&c->life_mu);
 	err = rd_kafka_metadata(c->rk, 0, NULL, &md, timeout_ms);
-	if (md)
+	text[0] = '\0';
+	if (md) {
+		trouble((const struct okr_rk_metadata *)md, text, size);
 		rd_kafka_metadata_destroy(md);
+	}
 	pthread_mutex_lock(&c->life_mu);
 	c->users--;
 	pthread_cond_broadcast(&c->life_cond);

@@ -50,7 +50,12 @@ type Client struct {
 	sink   func(reconnect.Notice)
 	logger *slog.Logger
 	wake   *os.File // our own copy of C's eventfd
-	ended  chan struct{}
+	// properties, files and configured are what it was opened with: the settings, what the
+	// files in them held, and the addresses.
+	properties []Property
+	files      files
+	configured map[string]bool
+	ended      chan struct{}
 
 	mu         sync.RWMutex // held for reading around every call into c
 	c          *C.okr_client
@@ -80,6 +85,8 @@ func Open(o Options, gen int, sink func(reconnect.Notice)) (*Client, error) {
 }
 
 func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*Client, error) {
+	// Before they are read: a change in between is then seen as one, which does no harm.
+	files := lookAt(o.Properties)
 	conf, err := newConf(o.Properties)
 	if err != nil {
 		return nil, err
@@ -102,6 +109,10 @@ func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*
 		c:       handle,
 		topics:  map[string]topicHandle{},
 		pending: map[uint64]expected{},
+
+		properties: o.Properties,
+		files:      files,
+		configured: configured(o.Properties),
 	}
 	if c.sink == nil {
 		c.sink = func(reconnect.Notice) {}
@@ -165,7 +176,7 @@ func (c *Client) SetGate(g fsm.ConnGate) {
 // rewakes are the times after the gate was opened at which the broker threads are woken once
 // more: one that was refused just before is between its refusal and its sleep of a second when
 // the first call comes, and sleeps on.
-var rewakes = [...]time.Duration{50 * time.Millisecond, 250 * time.Millisecond}
+var rewakes = [...]time.Duration{50 * time.Millisecond, 250 * time.Millisecond, time.Second}
 
 // wakeBrokers wakes the broker threads unless the gate was set again since.
 func (c *Client) wakeBrokers(gate uint64) {
@@ -201,20 +212,50 @@ func (c *Client) ShutSockets() int {
 	return n
 }
 
-// Heartbeat asks any connected broker for metadata. It blocks up to the timeout.
-func (c *Client) Heartbeat(timeout time.Duration) error {
+// ShutSilent shuts connections without a sign of life, see reconnect.Client.
+func (c *Client) ShutSilent(after time.Duration) { c.silence(after, true) }
+
+// Silence looks for connections without a sign of life, see reconnect.Client.
+func (c *Client) Silence(after time.Duration) reconnect.Silence { return c.silence(after, false) }
+
+func (c *Client) silence(after time.Duration, shut bool) reconnect.Silence {
+	var s C.okr_silence
+	c.with(func() { C.okr_find_silent(c.c, C.int64_t(after.Milliseconds()), C.bool(shut), &s) })
+	return reconnect.Silence{
+		Ready: int(s.ready), Silent: int(s.silent), Suspect: int(s.suspect), Alive: int(s.alive),
+		Next: time.Duration(s.next_ms) * time.Millisecond,
+	}
+}
+
+// Changed looks at the files of the configuration, see reconnect.Client. It touches no
+// handle, so it may be called at any time.
+func (c *Client) Changed() (string, error) {
+	changed := c.files.changed()
+	if changed == "" {
+		return "", nil
+	}
+	if err := CheckAll(c.properties); err != nil {
+		return "", fmt.Errorf("%s: %w", changed, err)
+	}
+	return changed, nil
+}
+
+// Heartbeat asks any connected broker for metadata, see reconnect.Client. It blocks up to
+// the timeout.
+func (c *Client) Heartbeat(timeout time.Duration) (string, error) {
 	c.mu.RLock()
 	handle := c.c
 	c.mu.RUnlock()
 	if handle == nil {
-		return ErrClosed
+		return "", ErrClosed
 	}
 	// The call is not made under mu: Close must not wait for it. The C side counts it as a
 	// user of the handle and lets the destroying thread wait instead.
-	if code := int(C.okr_heartbeat(handle, C.int(timeout.Milliseconds()))); code != 0 {
-		return fmt.Errorf("rdkafka: asking for metadata: %s", Text(code))
+	var text [errorTextLen]C.char
+	if code := int(C.okr_heartbeat(handle, C.int(timeout.Milliseconds()), &text[0], C.size_t(len(text)))); code != 0 {
+		return "", fmt.Errorf("rdkafka: asking for metadata: %s", Text(code))
 	}
-	return nil
+	return C.GoString(&text[0]), nil
 }
 
 // with runs f while the handle is open.

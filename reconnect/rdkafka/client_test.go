@@ -3,6 +3,7 @@ package rdkafka
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -305,14 +306,19 @@ func TestClient_Heartbeat(t *testing.T) {
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	r.untilUp()
-	if err := r.Heartbeat(3 * time.Second); err != nil {
-		t.Fatal(err)
+	if trouble, err := r.Heartbeat(3 * time.Second); err != nil || trouble != "" {
+		t.Fatalf("%q, %v", trouble, err)
 	}
+	r.Produce(numbered("missing", 1, 1))
+	r.until(5*time.Second, "the trouble with a topic", func() bool {
+		trouble, err := r.Heartbeat(3 * time.Second)
+		return err == nil && strings.Contains(trouble, "topic missing: ")
+	})
 	if err := b.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := r.Heartbeat(300 * time.Millisecond); err == nil {
+	if _, err := r.Heartbeat(300 * time.Millisecond); err == nil {
 		t.Error("a frozen broker answered")
 	}
 	if d := time.Since(start); d > 2*time.Second {

@@ -98,17 +98,18 @@ func (c *Client) table(handle *C.okr_client) reconnect.Notice {
 	for i := range brokers {
 		r := &rows[i]
 		brokers[i] = reconnect.Broker{
-			Addr:     C.GoString(&r.name[0]),
-			Up:       int(r.up),
-			InFlight: int(r.inflight),
-			Permits:  int(r.permits),
-			Asked:    r.asked != 0,
-			Attempts: uint64(r.attempts),
-			Failures: uint64(r.failures),
-			Ups:      uint64(r.ups),
-			Shorts:   uint64(r.shorts),
-			Class:    classOfStage(r.stage),
-			Text:     C.GoString(&r.text[0]),
+			Addr:       C.GoString(&r.name[0]),
+			Up:         int(r.up),
+			InFlight:   int(r.inflight),
+			Permits:    int(r.permits),
+			Configured: c.configured[C.GoString(&r.name[0])],
+			Asked:      r.asked != 0,
+			Attempts:   uint64(r.attempts),
+			Failures:   uint64(r.failures),
+			Ups:        uint64(r.ups),
+			Shorts:     uint64(r.shorts),
+			Class:      classOfStage(r.stage),
+			Text:       C.GoString(&r.text[0]),
 		}
 	}
 	return reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeBrokers, Brokers: brokers, Epoch: uint64(epoch)}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/test/e2e/embedded/broker"
@@ -35,7 +33,7 @@ func TestClient_CloseReportsEverythingWhileKafkaIsAway(t *testing.T) {
 	if d := r.Produce(numbered("alpha", 1, 1)); len(d.Failures()) != 1 {
 		t.Error("a closed client took a message")
 	}
-	if err := r.Heartbeat(time.Second); !errors.Is(err, ErrClosed) {
+	if _, err := r.Heartbeat(time.Second); !errors.Is(err, ErrClosed) {
 		t.Errorf("heartbeat of a closed client: %v", err)
 	}
 }
@@ -50,7 +48,7 @@ func TestClient_CloseDoesNotWaitForAHeartbeat(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = r.Heartbeat(2 * time.Second)
+		_, _ = r.Heartbeat(2 * time.Second)
 		close(done)
 	}()
 	time.Sleep(100 * time.Millisecond)
@@ -94,10 +92,7 @@ func TestClient_TellsPermanentFromTransient(t *testing.T) {
 
 func TestClient_ReportsWhatTheBrokerRejects(t *testing.T) {
 	b := newBroker(t, broker.Options{})
-	b.Cluster().ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		b.Cluster().KeepControl()
-		return produceError(req, 44), nil, true
-	})
+	b.FailProduce(44, -1)
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	d := r.Produce(numbered("alpha", 1, 3))
 	wait(t, d, 5*time.Second)
@@ -110,10 +105,7 @@ func TestClient_FatalErrorIsTold(t *testing.T) {
 	b := newBroker(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	wait(t, r.Produce(numbered("alpha", 1, 3)), 5*time.Second)
-	b.Cluster().ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		b.Cluster().KeepControl()
-		return produceError(req, 45), nil, true // out of order sequence number
-	})
+	b.FailProduce(45, -1) // out of order sequence number
 	d := r.Produce(numbered("alpha", 10, 3))
 	r.until(5*time.Second, "the fatal notice", func() bool {
 		r.mu.Lock()
@@ -129,23 +121,6 @@ func TestClient_FatalErrorIsTold(t *testing.T) {
 	if len(d.Failures()) != 3 {
 		t.Fatalf("acked %d, failures %+v", d.Acked(), d.Failures())
 	}
-}
-
-// produceError answers every partition of a produce request with one code.
-func produceError(req kmsg.Request, code int16) kmsg.Response {
-	in := req.(*kmsg.ProduceRequest)
-	out := in.ResponseKind().(*kmsg.ProduceResponse)
-	for _, t := range in.Topics {
-		rt := kmsg.NewProduceResponseTopic()
-		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		for _, p := range t.Partitions {
-			rp := kmsg.NewProduceResponseTopicPartition()
-			rp.Partition, rp.ErrorCode = p.Partition, code
-			rt.Partitions = append(rt.Partitions, rp)
-		}
-		out.Topics = append(out.Topics, rt)
-	}
-	return out
 }
 
 func TestClient_CountsAFailedLookUpAsAnAttempt(t *testing.T) {

@@ -17,6 +17,7 @@
  * to fit into the loader's static surplus. */
 static __thread struct {
 	okr_addr *addr;      /* the address of the last look-up */
+	okr_conn *conn;      /* the connection, from connect to close */
 	int64_t up_at;       /* ms; when the connection got ready */
 	uint64_t acked_at_up;
 	uint8_t permit;      /* the look-up was allowed, the socket may follow */
@@ -27,8 +28,9 @@ static __thread struct {
 	uint8_t ended;       /* a connection of this handle has ended before */
 } tls;
 
-/* A permit of a sweep lapses after SWEEP_MS: whoever asks later waits for the next sweep, so
- * that every attempt starts within a second of its due time. */
+/* The permits of a sweep lapse SWEEP_MS after the first one was taken: whoever asks later waits
+ * for the next sweep, so that attempts keep to their due time. A sweep that nobody has noticed
+ * yet lasts on: on a busy machine every broker thread may sleep through its beginning. */
 enum { SHORT_LIFE_MS = 1000, ASKED_WINDOW_MS = 3000, SWEEP_MS = 1000 };
 
 static void table_changed(okr_client *c)
@@ -61,7 +63,7 @@ static okr_addr *find_addr(okr_client *c, const char *name)
 
 static int permits_left(const okr_client *c, const okr_addr *a)
 {
-	if (c->gate != OKR_GATE_SWEEP || okr_now_ms() - c->opened > SWEEP_MS)
+	if (c->gate != OKR_GATE_SWEEP || (c->swept && okr_now_ms() - c->swept > SWEEP_MS))
 		return 0;
 	return a->sweep == c->epoch ? a->info.permits : a->ips;
 }
@@ -77,6 +79,8 @@ static bool gate_allows(okr_client *c, okr_addr *a, int64_t now)
 		if (a->info.permits <= 0)
 			return false;
 		a->info.permits--;
+		if (!c->swept)
+			c->swept = now;
 		return true;
 	default:
 		return false;
@@ -223,19 +227,17 @@ static int on_socket(int domain, int type, int protocol, void *opaque)
 	return fd;
 }
 
-static bool register_fd(okr_client *c, int fd)
+static okr_conn *register_conn(okr_client *c, const okr_addr *a, int fd)
 {
-	if (c->fd_count == c->fd_cap) {
-		int cap = c->fd_cap ? 2 * c->fd_cap : 16;
-		int *fds = realloc(c->fds, (size_t)cap * sizeof(*fds));
+	okr_conn *n = calloc(1, sizeof(*n));
 
-		if (!fds)
-			return false;
-		c->fds = fds;
-		c->fd_cap = cap;
-	}
-	c->fds[c->fd_count++] = fd;
-	return true;
+	if (!n)
+		return NULL;
+	n->addr = a;
+	n->fd = fd;
+	n->next = c->conns;
+	c->conns = n;
+	return n;
 }
 
 static int on_connect(int fd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque)
@@ -246,7 +248,8 @@ static int on_connect(int fd, const struct sockaddr *addr, int addrlen, const ch
 	(void)id;
 	pthread_mutex_lock(&c->mu);
 	/* A socket that can't be shut later would outlive an outage: rather no socket. */
-	if (!a || !register_fd(c, fd)) {
+	tls.conn = a ? register_conn(c, a, fd) : NULL;
+	if (!tls.conn) {
 		pthread_mutex_unlock(&c->mu);
 		return ENOMEM;
 	}
@@ -269,9 +272,14 @@ static int on_close_socket(int fd, void *opaque)
 	/* Closing under the lock keeps okr_shut_sockets from shutting a stranger's socket
 	 * that got the same number. */
 	pthread_mutex_lock(&c->mu);
-	for (int i = 0; i < c->fd_count; i++) {
-		if (c->fds[i] == fd) {
-			c->fds[i] = c->fds[--c->fd_count];
+	for (okr_conn **p = &c->conns; *p; p = &(*p)->next) {
+		okr_conn *n = *p;
+
+		if (n->fd == fd) {
+			*p = n->next;
+			if (tls.conn == n)
+				tls.conn = NULL;
+			free(n);
 			break;
 		}
 	}
@@ -291,6 +299,8 @@ static void became_up(okr_client *c, okr_addr *a)
 	a->info.ups++;
 	a->info.text[0] = '\0';
 	a->info.stage = OKR_STAGE_NONE;
+	if (tls.conn)
+		tls.conn->up = true;
 	pthread_mutex_unlock(&c->mu);
 	tls.attempting = 0;
 	tls.up = 1;
@@ -349,9 +359,52 @@ static int on_state(struct rd_kafka_s *rk, int32_t broker_id, const char *secpro
 	return 0;
 }
 
+/* A request was written to the socket as a whole. */
+static int on_request(struct rd_kafka_s *rk, int fd, const char *name, int32_t broker_id, int16_t key, int16_t version, int32_t corr_id, size_t size, void *ic_opaque)
+{
+	okr_client *c = ic_opaque;
+	okr_conn *n = tls.conn;
+
+	(void)rk, (void)fd, (void)name, (void)broker_id, (void)key, (void)version, (void)corr_id, (void)size;
+	if (!n)
+		return 0;
+	pthread_mutex_lock(&c->mu);
+	if (n->unanswered++ == 0) {
+		n->waiting_since = okr_now_ms();
+		if (!n->sending)
+			n->sending_since = n->waiting_since;
+		okr_head_begins(n);
+	}
+	pthread_mutex_unlock(&c->mu);
+	return 0;
+}
+
+/* A request was answered, or failed. One that failed without an answer may never have been
+ * written; if it was, the client ends the connection. */
+static int on_response(struct rd_kafka_s *rk, int fd, const char *name, int32_t broker_id, int16_t key, int16_t version, int32_t corr_id, size_t size, int64_t rtt, int err, void *ic_opaque)
+{
+	okr_client *c = ic_opaque;
+	okr_conn *n = tls.conn;
+
+	(void)rk, (void)fd, (void)name, (void)broker_id, (void)key, (void)version, (void)corr_id, (void)rtt;
+	if (!n || (err != 0 && size == 0))
+		return 0;
+	pthread_mutex_lock(&c->mu);
+	if (n->unanswered > 0)
+		n->unanswered--;
+	n->waiting_since = n->sending_since = okr_now_ms();   /* the next in line waits from now on */
+	n->sending = false;
+	if (n->unanswered > 0)
+		okr_head_begins(n);
+	pthread_mutex_unlock(&c->mu);
+	return 0;
+}
+
 static int on_new(struct rd_kafka_s *rk, const struct rd_kafka_conf_s *conf, void *ic_opaque, char *errstr, size_t errstr_size)
 {
 	(void)conf, (void)errstr, (void)errstr_size;
+	rd_kafka_interceptor_add_on_request_sent(rk, "okr", on_request, ic_opaque);
+	rd_kafka_interceptor_add_on_response_received(rk, "okr", on_response, ic_opaque);
 	return rd_kafka_interceptor_add_on_broker_state_change(rk, "okr", on_state, ic_opaque);
 }
 
@@ -372,7 +425,12 @@ void okr_gate_free(okr_client *c)
 		free(c->addrs);
 		c->addrs = next;
 	}
-	free(c->fds);
+	while (c->conns) {
+		okr_conn *next = c->conns->next;
+
+		free(c->conns);
+		c->conns = next;
+	}
 }
 
 bool okr_thread_refused(void)
@@ -413,7 +471,7 @@ void okr_set_gate(okr_client *c, int gate)
 	pthread_mutex_lock(&c->mu);
 	c->gate = gate;
 	c->epoch++;
-	c->opened = okr_now_ms();
+	c->swept = 0;
 	if (gate == OKR_GATE_OPEN)
 		for (okr_addr *a = c->addrs; a; a = a->next)
 			a->hold_until = 0;
@@ -433,14 +491,15 @@ void okr_hold(okr_client *c, const char *addr, int64_t ms)
 
 int okr_shut_sockets(okr_client *c)
 {
-	int n;
+	int count = 0;
 
 	pthread_mutex_lock(&c->mu);
-	n = c->fd_count;
-	for (int i = 0; i < n; i++)
-		(void)shutdown(c->fds[i], SHUT_RDWR);
+	for (okr_conn *n = c->conns; n; n = n->next, count++) {
+		n->shut = true;
+		(void)shutdown(n->fd, SHUT_RDWR);
+	}
 	pthread_mutex_unlock(&c->mu);
-	return n;
+	return count;
 }
 
 int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch)

@@ -22,6 +22,24 @@ typedef struct okr_addr {
 	unsigned rotate;       /* which of them the next attempt takes */
 } okr_addr;
 
+/* One connection, from connect to close. It belongs to a broker thread, which alone frees it. */
+typedef struct okr_conn {
+	struct okr_conn *next;
+	const okr_addr *addr;
+	int fd;
+	int looks;             /* the last judgement of silence.c */
+	bool up;               /* ready for requests */
+	bool shut;             /* by us; the broker thread has not seen it yet */
+	int unanswered;        /* requests written and not answered */
+	int64_t waiting_since; /* ms; when the first of them began to wait */
+	int64_t received_at;   /* ms; the last byte came in */
+	int64_t moved_at;      /* ms; the peer's kernel last took a byte of that request, or sending began */
+	uint64_t bytes_acked;
+	int64_t sending_since; /* ms; when that request began to be sent */
+	uint64_t head_end;     /* how many bytes were written with it */
+	bool sending;          /* the peer's kernel did not have all of it at the last look */
+} okr_conn;
+
 typedef struct okr_topic_entry {
 	struct okr_topic_entry *next;
 	struct rd_kafka_topic_s *rkt;
@@ -35,11 +53,10 @@ struct okr_client {
 	pthread_mutex_t mu;                /* guards the gate, the addresses and the sockets */
 	int gate;
 	uint64_t epoch;                    /* counts okr_set_gate; names the sweep */
-	int64_t opened;                    /* ms; the last okr_set_gate */
+	int64_t swept;                     /* ms; the first permit that this sweep gave, 0 if none */
 	okr_addr *addrs;
 	int addr_count;
-	int *fds;
-	int fd_count, fd_cap;
+	okr_conn *conns;
 
 	pthread_mutex_t ring_mu;
 	okr_event ring[OKR_RING_SIZE];
@@ -78,6 +95,10 @@ void okr_gate_install(okr_client *c, struct rd_kafka_conf_s *conf);
 void okr_gate_free(okr_client *c);
 bool okr_thread_refused(void);
 void okr_thread_failure_text(okr_client *c, const char *text);
+
+/* silence.c */
+void okr_watch_connections(okr_client *c);
+void okr_head_begins(okr_conn *n);
 
 /* produce.c */
 void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
@@ -120,14 +117,7 @@ func TestLeft_NothingWhenAllIsAcknowledged(t *testing.T) {
 
 func TestLeft_OfWhatTheBrokerRejects(t *testing.T) {
 	b := twoTopics(t, broker.Options{})
-	var accepting atomic.Bool
-	b.Cluster().ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		b.Cluster().KeepControl()
-		if accepting.Load() {
-			return nil, nil, false
-		}
-		return produceError(req, 44), nil, true
-	})
+	b.FailProduce(44, -1)
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	sent := mixed(30)
 	left := leftOf(t, produceAndReuse(r.Client, sent), sent)
@@ -135,7 +125,7 @@ func TestLeft_OfWhatTheBrokerRejects(t *testing.T) {
 		t.Fatalf("%d left", len(left.Messages))
 	}
 	// What is left is a batch like any other.
-	accepting.Store(true)
+	b.FailProduce(0, 0)
 	if leftOf(t, r.Produce(left), left) != nil || end(b, "alpha") != 15 || end(b, "beta") != 15 {
 		t.Errorf("produced again: alpha %d, beta %d", end(b, "alpha"), end(b, "beta"))
 	}
@@ -194,7 +184,7 @@ func closeEarly(t *testing.T, b *broker.Broker) int {
 	}
 	heartbeat := make(chan struct{})
 	go func() {
-		_ = r.Heartbeat(500 * time.Millisecond)
+		_, _ = r.Heartbeat(500 * time.Millisecond)
 		close(heartbeat)
 	}()
 	time.Sleep(100 * time.Millisecond) // it has been sent

@@ -10,8 +10,9 @@
 #ifndef OKR_H
 #define OKR_H
 
-#include <stdint.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct rd_kafka_conf_s;
 
@@ -69,6 +70,15 @@ typedef struct {
 	uint64_t dropped;       /* ring events lost to an overflow, over the life */
 } okr_news;
 
+/* What okr_find_silent has found among the connections that are ready. */
+typedef struct {
+	int32_t ready;     /* all of them */
+	int32_t silent;    /* asked, and without a sign of life for the whole time */
+	int32_t suspect;   /* the same for more than half of it */
+	int32_t alive;     /* a sign of life within half of it */
+	int64_t next_ms;   /* until the first suspect is silent */
+} okr_silence;
+
 typedef struct {
 	int keepalive_idle_s;      /* TCP keepalive idle time and interval; 0 leaves the kernel's */
 	int keepalive_interval_s;
@@ -98,8 +108,12 @@ void okr_set_gate(okr_client *c, int gate);
 void okr_wake(okr_client *c);
 void okr_hold(okr_client *c, const char *addr, int64_t ms);
 int okr_shut_sockets(okr_client *c);
-/* okr_heartbeat blocks until a broker has answered or the timeout; a librdkafka code. */
-int okr_heartbeat(okr_client *c, int timeout_ms);
+/* okr_find_silent looks for connections that were asked and show no sign of life for so
+ * long, neither a byte received nor a byte of ours taken, and shuts them if told so. */
+void okr_find_silent(okr_client *c, int64_t after_ms, bool shut, okr_silence *out);
+/* okr_heartbeat blocks until a broker has answered or the timeout; a librdkafka code. The
+ * trouble that the answer tells of the topics in use, if any, is put into text. */
+int okr_heartbeat(okr_client *c, int timeout_ms, char *text, size_t size);
 
 /* okr_topic returns a handle for the life of the client, or NULL and the code. */
 void *okr_topic(okr_client *c, const char *name, int *code);

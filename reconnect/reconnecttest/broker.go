@@ -34,6 +34,8 @@ type broker struct {
 	upAt        time.Time
 	ackedAtUp   uint64
 	ackAt       time.Time // the next acknowledgement, zero if none is due
+	unanswered  time.Time // the connection was asked then and has not answered, or zero
+	answeredAt  time.Time // the last sign of life
 	end         bool      // the connection or attempt is to end
 	forgotten   bool      // the connection is dead and nobody knows, see Network.Forget
 	failedOnce  bool
@@ -47,7 +49,7 @@ type broker struct {
 func (b *broker) row() reconnect.Broker {
 	r := reconnect.Broker{
 		Addr: b.addr, Attempts: b.attempts, Failures: b.failures, Ups: b.ups, Shorts: b.shorts,
-		Class: b.class, Text: b.text,
+		Class: b.class, Text: b.text, Configured: b.c.n.configured[b.addr],
 		Asked: !b.askedAt.IsZero() && time.Since(b.askedAt) <= askedWindow,
 	}
 	if b.up {
@@ -117,7 +119,7 @@ func (b *broker) changed() { b.c.tell(func(n *news) { n.table = true }) }
 func (b *broker) connected(now time.Time, mode Mode) time.Time {
 	closes := b.upAt.Add(closesAfter)
 	if b.end || mode == Down && !b.forgotten || mode == Closing && !now.Before(closes) {
-		b.up, b.end, b.forgotten, b.ackAt = false, false, false, time.Time{}
+		b.up, b.end, b.forgotten, b.ackAt, b.unanswered = false, false, false, time.Time{}, time.Time{}
 		if now.Sub(b.upAt) < shortLife && b.c.acked == b.ackedAtUp {
 			b.shorts++
 		}
@@ -131,6 +133,9 @@ func (b *broker) connected(now time.Time, mode Mode) time.Time {
 	for _, q := range b.c.queue {
 		q.sent = true
 	}
+	if len(b.c.queue) > 0 {
+		b.ask(now)
+	}
 	if mode != Serving || b.forgotten || len(b.c.queue) == 0 {
 		b.ackAt = time.Time{}
 		return time.Time{}
@@ -143,7 +148,47 @@ func (b *broker) connected(now time.Time, mode Mode) time.Time {
 	}
 	b.ackAt = time.Time{}
 	b.answered, b.c.queue = b.c.queue, nil
+	b.answer(now)
 	return time.Time{}
+}
+
+// ask notes a request on the connection.
+func (b *broker) ask(now time.Time) {
+	if b.unanswered.IsZero() {
+		b.unanswered = now
+	}
+}
+
+// answer notes that nothing is left to answer.
+func (b *broker) answer(now time.Time) { b.unanswered, b.answeredAt = time.Time{}, now }
+
+// alive tells whether the broker answers on the connection.
+func (b *broker) alive() bool { return !b.forgotten && b.c.n.mode(b.addr).ready() }
+
+// judge adds what the connection looks like to s and tells whether it is silent.
+func (b *broker) judge(now time.Time, after time.Duration, s *reconnect.Silence) bool {
+	s.Ready++
+	quiet := now.Sub(b.answeredAt)
+	if !b.unanswered.IsZero() {
+		quiet = now.Sub(b.unanswered)
+	}
+	switch {
+	case b.c.n.mode(b.addr) == Mute && !b.forgotten:
+		s.Alive++ // it says no to every request, which is an answer
+		b.unanswered = time.Time{}
+		b.ask(now)
+	case quiet < after/2:
+		s.Alive++
+	case b.unanswered.IsZero():
+	case quiet >= after:
+		s.Silent++
+		return true
+	default:
+		if s.Suspect++; s.Suspect == 1 || after-quiet < s.Next {
+			s.Next = after - quiet
+		}
+	}
+	return false
 }
 
 // acknowledge settles what was answered. Deliveries settle before the notice goes out.
@@ -174,6 +219,7 @@ func (b *broker) trying(now time.Time, mode Mode) time.Time {
 	b.attempting = false
 	if mode.ready() && !b.end {
 		b.up, b.upAt, b.ackedAtUp = true, now, b.c.acked
+		b.answer(now)
 		b.ups++
 		b.class, b.text, b.failedOnce = fsm.ClassNone, "", false
 		b.changed()
@@ -207,6 +253,10 @@ func (b *broker) fail(now time.Time, mode Mode) {
 
 func (b *broker) disconnected(now time.Time, mode Mode) time.Time {
 	b.end = false
+	if mode == Unwanted {
+		b.permit = false
+		return time.Time{}
+	}
 	if now.Before(b.asleepUntil) {
 		return b.asleepUntil
 	}

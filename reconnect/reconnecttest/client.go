@@ -17,6 +17,8 @@ type Client struct {
 	n    *Network
 	gen  int
 	sink func(reconnect.Notice)
+	// version is that of the files that it was opened with.
+	version int
 
 	mu      sync.Mutex
 	gate    fsm.ConnGate
@@ -68,7 +70,7 @@ type Hold struct {
 
 func newClient(n *Network, gen int, sink func(reconnect.Notice)) *Client {
 	return &Client{
-		n: n, gen: gen, sink: sink,
+		n: n, gen: gen, sink: sink, version: n.version,
 		notify: make(chan struct{}, 1),
 		closed: make(chan struct{}),
 		quit:   make(chan struct{}),
@@ -196,13 +198,58 @@ func (c *Client) ShutSockets() int {
 	return n
 }
 
+// Silence implements reconnect.Client.
+func (c *Client) Silence(after time.Duration) reconnect.Silence {
+	return c.judge(after, func(*broker) {})
+}
+
+// ShutSilent implements reconnect.Client.
+func (c *Client) ShutSilent(after time.Duration) {
+	c.judge(after, func(b *broker) { b.end = true })
+	c.wakeAll(false)
+}
+
+func (c *Client) judge(after time.Duration, silent func(*broker)) reconnect.Silence {
+	var s reconnect.Silence
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range c.brokers {
+		if b.up && !b.end && b.judge(now, after, &s) {
+			silent(b)
+		}
+	}
+	return s
+}
+
+// Changed implements reconnect.Client, see Network.Change.
+func (c *Client) Changed() (string, error) {
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	if c.n.version == c.version {
+		return "", nil
+	}
+	if c.n.openErr != nil {
+		return "", c.n.openErr
+	}
+	return "/etc/secret", nil
+}
+
 // Heartbeat implements reconnect.Client.
-func (c *Client) Heartbeat(timeout time.Duration) error {
+func (c *Client) Heartbeat(timeout time.Duration) (string, error) {
 	c.mu.Lock()
 	c.beats++
 	answered := false
+	now := time.Now()
 	for _, b := range c.brokers {
-		answered = answered || b.up && !b.forgotten && c.n.mode(b.addr).ready()
+		switch {
+		case !b.up:
+		case b.alive():
+			answered = true
+			b.answeredAt = now
+		default:
+			b.ask(now)
+		}
 	}
 	c.mu.Unlock()
 	if answered {
@@ -213,12 +260,12 @@ func (c *Client) Heartbeat(timeout time.Duration) error {
 	select {
 	case <-t.C:
 	case <-c.closed:
-		return errNoAnswer
+		return "", errNoAnswer
 	}
 	if !answered {
-		return errNoAnswer
+		return "", errNoAnswer
 	}
-	return nil
+	return c.n.trouble(), nil
 }
 
 // Close implements reconnect.Client.

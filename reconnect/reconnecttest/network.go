@@ -28,6 +28,8 @@ const (
 	Rejecting
 	// Unresolvable: the name of the broker can't be looked up.
 	Unresolvable
+	// Unwanted: the client has no reason to connect to it.
+	Unwanted
 )
 
 // ready tells whether a connection gets ready in this mode.
@@ -55,6 +57,10 @@ type Network struct {
 	clients  []*Client
 	openErr  error
 	opens    int
+	version  int    // of the files that clients are opened with
+	troubles string // what heartbeats tell
+	// configured are the addresses that a new client begins with; set before the first.
+	configured map[string]bool
 }
 
 // Attempt is one connection attempt that reached a broker, or a failed look-up.
@@ -76,7 +82,7 @@ type Message struct {
 func NewNetwork(addrs ...string) *Network {
 	n := &Network{
 		ConnectDelay: time.Millisecond, AckDelay: time.Millisecond,
-		start: time.Now(), modes: map[string]Mode{},
+		start: time.Now(), modes: map[string]Mode{}, configured: map[string]bool{},
 	}
 	for _, a := range addrs {
 		n.modes[a] = Serving
@@ -97,6 +103,34 @@ func (n *Network) Set(m Mode, addrs ...string) {
 	for _, c := range clients {
 		c.wakeAll(false)
 	}
+}
+
+// Configure names the addresses of the configuration; the others were learned. Without it
+// nothing is known of that.
+func (n *Network) Configure(addrs ...string) {
+	for _, a := range addrs {
+		n.configured[a] = true
+	}
+}
+
+// Change changes the files that clients are opened with.
+func (n *Network) Change() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.version++
+}
+
+// Trouble makes heartbeats tell of something that keeps records waiting.
+func (n *Network) Trouble(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.troubles = text
+}
+
+func (n *Network) trouble() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.troubles
 }
 
 // Cut ends the connections to brokers, as a server does with idle ones; without addresses

@@ -9,23 +9,38 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
-// kafka does something to a Kafka: create, start, stop, kill, freeze, thaw, count.
+// kafka does something to a Kafka: create, start, stop, kill, freeze, thaw, count, lose, fail, slow.
 func (s *scenario) kafka(w *words) error {
 	verb := w.next("what to do")
 	name := w.option("of", mainKafka)
 	opts := rig.BrokerOptions{
 		Nodes: w.number(w.option("nodes", "1")),
-		Idle:  w.duration(w.option("idle", "0s")),
+		Idle:  w.duration(w.option("idle", "0s")), Forget: w.duration(w.option("forget", "0s")),
 	}
 	var nodes []int
 	if text := w.option("node", ""); text != "" {
 		nodes = []int{w.number(text)}
+	}
+	topic := topicOptions{name: w.option("topic", ""), largest: w.option("largest", "")}
+	fault := func(*rig.Embedded) error { return nil }
+	switch verb {
+	case "lose":
+		fault = func(e *rig.Embedded) error { return e.Lose(nodes...) }
+	case "fail":
+		code, times := w.number(w.next("the error code")), w.number(w.option("times", "-1"))
+		fault = func(e *rig.Embedded) error { e.Fail(code, times); return nil }
+	case "slow":
+		pace := w.number(w.next("bytes a second"))
+		fault = func(e *rig.Embedded) error { e.Slow(pace); return nil }
+	case "count":
+		fault = (*rig.Embedded).Count
 	}
 	if w.wrong != nil {
 		return w.wrong
@@ -41,9 +56,35 @@ func (s *scenario) kafka(w *words) error {
 			return err
 		case b == nil:
 			return fmt.Errorf("there is no %s yet", name)
+		case topic.name != "":
+			return topic.create(ctx, b, verb)
+		}
+		switch verb {
+		case "lose", "fail", "slow", "count":
+			e, ok := b.(*rig.Embedded)
+			if !ok {
+				return fmt.Errorf("only the embedded broker can %s", verb)
+			}
+			return fault(e)
 		}
 		return touch(ctx, b, verb, nodes)
 	})
+}
+
+// topicOptions are a topic to be made.
+type topicOptions struct {
+	name, largest string // largest record in bytes; empty means Kafka's own limit
+}
+
+func (o topicOptions) create(ctx context.Context, b rig.Broker, verb string) error {
+	if verb != "create" {
+		return fmt.Errorf("a topic can't be told to %s; allowed: create", verb)
+	}
+	var configs map[string]string
+	if o.largest != "" {
+		configs = map[string]string{"max.message.bytes": o.largest}
+	}
+	return b.CreateTopic(ctx, o.name, configs)
 }
 
 // touch does something to a Kafka that is there.
@@ -59,16 +100,10 @@ func touch(ctx context.Context, b rig.Broker, verb string, nodes []int) error {
 		return b.Freeze(nodes...)
 	case "thaw":
 		return b.Thaw(nodes...)
-	case "count":
-		e, ok := b.(*rig.Embedded)
-		if !ok {
-			return errors.New("only the embedded broker can count")
-		}
-		return e.Count()
 	case "create":
 		return errors.New("it is there already")
 	}
-	return fmt.Errorf("%q is unknown; allowed: create, start, stop, kill, freeze, thaw, count", verb)
+	return fmt.Errorf("%q is unknown; allowed: create, start, stop, kill, freeze, thaw, count, lose, fail, slow", verb)
 }
 
 // ownNames gives the host names of its own, or adds one.
@@ -111,7 +146,9 @@ func (s *scenario) hostCommand(w *words) error {
 	case "kill":
 		return s.act(func(context.Context) error { return host.Kill() })
 	case "reload":
-		return s.reloadHost(w.duration(w.option("within", "7s")))
+		conf := w.option("conf", "")
+		times := w.number(w.option("times", "1"))
+		return s.reloadHost(w.duration(w.option("within", "7s")), conf, times)
 	case "run":
 		return s.runHost(w)
 	}
@@ -120,7 +157,10 @@ func (s *scenario) hostCommand(w *words) error {
 
 // configure writes the host's configuration: from a file of the scenario, or outputs.conf if it has one, or ours.
 func (s *scenario) configure(file string) error {
-	conf := rig.Conf{Outputs: rig.DefaultOutputs, Vars: map[string]string{"DIR": s.dir, "SECOND": s.host.SecondOutput()}}
+	conf := rig.Conf{
+		Outputs: rig.DefaultOutputs,
+		Vars:    map[string]string{"DIR": s.dir, "SECOND": s.host.SecondOutput(), "METRICS": s.metricsAddr()},
+	}
 	for name, b := range s.brokers {
 		key := "BROKERS"
 		if name != mainKafka {
@@ -167,16 +207,31 @@ func (s *scenario) stopHost(limit time.Duration) error {
 	})
 }
 
-func (s *scenario) reloadHost(limit time.Duration) error {
+// reloadHost reloads the host some times in a row, with another file of sections if one is named.
+func (s *scenario) reloadHost(limit time.Duration, conf string, times int) error {
 	return s.act(func(context.Context) error {
-		ctx, cancel := context.WithTimeout(context.Background(), limit+afterwards)
-		defer cancel()
-		took, err := s.host.Reload(ctx)
-		if err == nil && took > limit {
-			err = fmt.Errorf("reloading: it took %s, want %s at most", took.Round(time.Millisecond), limit)
+		if conf != "" {
+			if err := s.configure(conf); err != nil {
+				return err
+			}
 		}
-		return err
+		for n := range times {
+			if err := s.reloadOnce(limit); err != nil {
+				return fmt.Errorf("reload %d: %w", n+1, err)
+			}
+		}
+		return nil
 	})
+}
+
+func (s *scenario) reloadOnce(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit+afterwards)
+	defer cancel()
+	took, err := s.host.Reload(ctx)
+	if err == nil && took > limit {
+		err = fmt.Errorf("reloading: it took %s, want %s at most", took.Round(time.Millisecond), limit)
+	}
+	return err
 }
 
 // runHost runs the host to its end, and fails when it ends well though it should not, or the other way round. What it wrote
@@ -209,12 +264,26 @@ func (s *scenario) runHost(w *words) error {
 
 func (s *scenario) logRecords(w *words) error {
 	n := w.number(w.next("the number of records"))
+	shape := rig.Shape{Size: w.number(w.option("size", "0")), Junk: w.has("junk"), Destination: w.option("to", ""), Fields: map[string]string{}}
+	if w.has("aside") {
+		shape.Destination = rig.Aside
+	}
+	w.left = slices.DeleteFunc(w.left, func(word string) bool {
+		key, value, found := strings.Cut(word, "=")
+		if found {
+			shape.Fields[key] = value
+		}
+		return found
+	})
+	if w.wrong != nil {
+		return w.wrong
+	}
 	return s.pass(func(ctx context.Context) error {
 		host, err := s.theHost()
 		if err != nil {
 			return err
 		}
-		return host.Log(ctx, n)
+		return host.LogShaped(ctx, n, shape)
 	})
 }
 

@@ -3,9 +3,12 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"out_kafka_reconnect/test/e2e/rig"
@@ -112,13 +115,14 @@ func (s *scenario) delivered(w *words) error {
 		return err
 	}
 	limit := w.duration(w.option("within", "10s"))
+	topic := w.option("in", rig.Topic)
 	n := w.number(w.next("the number of records"))
 	if w.wrong != nil {
 		return w.wrong
 	}
 	ctx, cancel := s.within(limit)
 	defer cancel()
-	return rig.WaitDelivered(ctx, b, n)
+	return rig.WaitDelivered(ctx, b, topic, n)
 }
 
 // audit compares the whole topic with what the host has accepted. The host must have ended: it could send more.
@@ -127,17 +131,232 @@ func (s *scenario) audit(w *words) error {
 	if err != nil {
 		return err
 	}
+	topic := w.option("in", rig.Topic)
+	ordered := w.has("ordered")
 	if s.host == nil || s.host.Running() {
 		return errors.New("auditing: stop the host first")
 	}
 	ctx, cancel := patiently()
 	defer cancel()
-	res, err := s.tally.Audit(ctx, b)
+	res, err := s.tally.AuditTopic(ctx, b, topic)
 	if err != nil {
 		return err
 	}
 	w.ts.Logf("%v", res)
+	if ordered && len(res.Late) > 0 {
+		return fmt.Errorf("auditing the order: %v", res)
+	}
 	return nil
+}
+
+// again is how often a check looks that has nothing to wait for.
+const again = 200 * time.Millisecond
+
+// until looks again and again until a check is content, or its time is over. What a look has found says more than that the
+// time was over during the next one.
+func until(ctx context.Context, look func() error) error {
+	var found error
+	for {
+		err := look()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil && found != nil:
+			return found
+		case ctx.Err() != nil:
+			return err
+		}
+		found = err
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+// letters waits until a dead-letter target holds so many letters of a kind, each of another record and with all that it
+// should tell. More of them are as bad as fewer.
+func (s *scenario) letters(w *words) error {
+	b, err := s.broker(w)
+	if err != nil {
+		return err
+	}
+	n := w.number(w.next("the number of letters"))
+	kind := w.next("the kind")
+	topic, file := w.option("in", ""), w.option("file", "")
+	about, code := w.option("about", rig.Topic), w.option("code", "")
+	limit := w.duration(w.option("within", "10s"))
+	if (topic == "") == (file == "") {
+		w.fail("in TOPIC or file FILE is needed")
+	}
+	if w.wrong != nil {
+		return w.wrong
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	return until(ctx, func() error {
+		var all []rig.Letter
+		var err error
+		if file != "" {
+			all, err = rig.FileLetters(w.ts.MkAbs(file))
+		} else {
+			all, err = rig.TopicLetters(ctx, b, topic)
+		}
+		if err != nil {
+			return err
+		}
+		return checkLetters(all, n, kind, about, code)
+	})
+}
+
+// letterTag is the tag of every record of a scenario.
+const letterTag = "app"
+
+// checkLetters looks at the letters of one kind about one topic.
+func checkLetters(all []rig.Letter, n int, kind, about, code string) error {
+	numbers := map[int64]bool{}
+	found := 0
+	for _, l := range all {
+		if l.Kind != kind || l.Topic != about {
+			continue
+		}
+		found++
+		switch {
+		case l.Tag != letterTag || l.Reason == "" || code != "" && code != strconv.Itoa(l.Code):
+			return fmt.Errorf("looking at letters of kind %s: %+v", kind, l)
+		case l.Number != 0 && numbers[l.Number]:
+			return fmt.Errorf("looking at letters of kind %s: two of record %d", kind, l.Number)
+		}
+		numbers[l.Number] = true
+	}
+	if found != n {
+		return fmt.Errorf("looking for letters of kind %s about topic %q: %d of %d, want %d", kind, about, found, len(all), n)
+	}
+	return nil
+}
+
+// answered waits until the host counts so many records of an output as delivered, and none as dropped.
+func (s *scenario) answered(w *words) error {
+	n := w.number(w.next("the number of records"))
+	limit := w.duration(w.option("within", "10s"))
+	instance := w.option("of", firstInstance)
+	switch {
+	case w.wrong != nil:
+		return w.wrong
+	case s.host == nil:
+		return errNoHost
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	return until(ctx, func() error {
+		counts, err := s.host.Counts(ctx)
+		if err != nil {
+			return err
+		}
+		if c := counts[instance]; c.Records != n || c.Dropped != 0 {
+			return fmt.Errorf("asking the host about %s: %d records delivered and %d dropped, want %d and 0", instance, c.Records, c.Dropped, n)
+		}
+		return nil
+	})
+}
+
+// metric compares a metric of the plugin with a number, or with how many records the topic holds.
+func (s *scenario) metric(w *words) error {
+	series, op, value := w.next("the metric"), w.next("the operator"), w.next("the value")
+	limit := w.duration(w.option("within", "2s"))
+	if w.wrong != nil {
+		return w.wrong
+	}
+	name, labels, err := parseSeries(series)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	return until(ctx, func() error {
+		want, err := s.figure(ctx, value)
+		if err != nil {
+			return err
+		}
+		got, err := rig.Metric(ctx, s.metricsAddr(), name, labels)
+		if err != nil {
+			return err
+		}
+		holds := map[string]bool{"=": got == want, ">": got > want, "<": got < want, ">=": got >= want, "<=": got <= want}
+		if ok, known := holds[op]; !known || !ok {
+			return fmt.Errorf("comparing %s: it is %v, want %s %v", series, got, op, want)
+		}
+		return nil
+	})
+}
+
+// figure is a number, or the word delivered: how many records the topic holds.
+func (s *scenario) figure(ctx context.Context, text string) (float64, error) {
+	if text != "delivered" {
+		return strconv.ParseFloat(text, 64)
+	}
+	res, err := s.tally.Audit(ctx, s.brokers[mainKafka])
+	if err != nil {
+		return 0, err
+	}
+	return float64(res.Records), nil
+}
+
+var label = regexp.MustCompile(`^([a-z_]+)="([^"]*)"$`)
+
+// parseSeries takes name{label="value",…} apart.
+func parseSeries(text string) (name string, labels map[string]string, err error) {
+	name, rest, found := strings.Cut(text, "{")
+	if !found {
+		return name, nil, nil
+	}
+	labels = map[string]string{}
+	for pair := range strings.SplitSeq(strings.TrimSuffix(rest, "}"), ",") {
+		match := label.FindStringSubmatch(pair)
+		if match == nil {
+			return name, nil, fmt.Errorf("reading %q: %q is no label such as state=\"up\"", text, pair)
+		}
+		labels[match[1]] = match[2]
+	}
+	return name, labels, nil
+}
+
+// resources notes what the host's process holds, or compares it with what was noted.
+func (s *scenario) resources(w *words) error {
+	verb := w.next("note or same")
+	threads := w.number(w.option("threads", "2"))
+	sockets := w.number(w.option("sockets", "1"))
+	memory := w.number(w.option("memory", "16"))
+	limit := w.duration(w.option("within", "10s"))
+	switch {
+	case w.wrong != nil:
+		return w.wrong
+	case s.host == nil:
+		return errNoHost
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	switch verb {
+	case "note":
+		r, err := rig.ResourcesOf(s.host.PID())
+		s.noted = r
+		w.ts.Logf("noted: %v", r)
+		return err
+	case "same":
+		return until(ctx, func() error {
+			r, err := rig.ResourcesOf(s.host.PID())
+			if err != nil {
+				return err
+			}
+			if r.Threads > s.noted.Threads+threads || r.Sockets > s.noted.Sockets+sockets || r.Files > s.noted.Files+sockets ||
+				r.Memory > s.noted.Memory+int64(memory)<<20 {
+				return fmt.Errorf("comparing resources: %v; noted were %v", r, s.noted)
+			}
+			w.ts.Logf("now: %v; noted were %v", r, s.noted)
+			return nil
+		})
+	}
+	return fmt.Errorf("%q is unknown; allowed: note, same", verb)
 }
 
 // retries compares how often an output has asked for a retry since the last "retries from here".
@@ -184,7 +403,7 @@ func (s *scenario) rhythm(w *words) error {
 	case s.host == nil:
 		return errNoHost
 	}
-	ctx, cancel := patiently()
+	ctx, cancel := context.WithTimeout(context.Background(), during+patience)
 	defer cancel()
 	gap, err := s.host.Rhythm(ctx, during)
 	s.fromTime = time.Now()

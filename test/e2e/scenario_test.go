@@ -7,14 +7,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"out_kafka_reconnect/test/e2e/kafka"
+	"out_kafka_reconnect/test/e2e/kafka/freeport"
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
@@ -117,6 +120,8 @@ type scenario struct {
 	host    rig.Host
 	brokers map[string]rig.Broker // by name; "kafka" is the one that is meant without a name
 	counts  map[string]rig.Counts // as of "retries from here"
+	noted   rig.Resources         // as of "resources note"
+	lease   *freeport.Lease       // of the port for metrics
 	began   time.Time
 
 	// Log lines count from the beginning of the last thing that was done to a Kafka or the host; time counts from the end of
@@ -134,8 +139,13 @@ type scenarioKey struct{}
 // setup waits for its turn, without a limit: the others end in bounded time.
 func setup(env *testscript.Env, c cell, slots chan struct{}) error {
 	slots <- struct{}{}
+	lease, err := freeport.Take(1)
+	if err != nil {
+		<-slots
+		return err
+	}
 	s := &scenario{
-		cell: c, dir: env.WorkDir, tally: rig.NewTally(), brokers: map[string]rig.Broker{}, began: time.Now(), fromTime: time.Now(),
+		cell: c, dir: env.WorkDir, tally: rig.NewTally(), brokers: map[string]rig.Broker{}, began: time.Now(), fromTime: time.Now(), lease: lease,
 	}
 	env.Values[scenarioKey{}] = s
 	env.Defer(func() {
@@ -149,6 +159,11 @@ func setup(env *testscript.Env, c cell, slots chan struct{}) error {
 		<-slots
 	})
 	return nil
+}
+
+// metricsAddr is where the plugin may serve metrics.
+func (s *scenario) metricsAddr() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.lease.Ports()[0]))
 }
 
 // theHost makes the host at its first use.
@@ -183,6 +198,7 @@ func (s *scenario) close() error {
 	for _, b := range s.brokers {
 		errs = append(errs, b.Close())
 	}
+	s.lease.Release()
 	return errors.Join(errs...)
 }
 

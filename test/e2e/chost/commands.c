@@ -195,9 +195,10 @@ static void cmd_log(struct command *c)
 		fault(c, "'%s' is no number of records", word);
 	const char *tag = take_tag(c);
 	size_t size = (size_t)take_int(c, "size", DEFAULT_SIZE, MAX_SIZE);
+	bool junk = take_word(c, "junk");
 	set_first(c);
 	struct field *fields = take_fields(c);
-	input_log((uint64_t)n, tag, size, fields);
+	input_log((uint64_t)n, tag, size, fields, junk);
 	fields_free(fields);
 }
 
@@ -219,6 +220,12 @@ static void cmd_rate(struct command *c)
 	set_first(c);
 	r->fields = take_fields(c);
 	input_rate(r);
+}
+
+static void cmd_quiet(struct command *c)
+{
+	no_more(c);
+	input_quiet();
 }
 
 static int hex_digit(char c)
@@ -446,7 +453,8 @@ static const struct {
 	const char *name;
 	void (*run)(struct command *);
 } commands[] = {
-	{ "log", cmd_log }, { "rate", cmd_rate }, { "chunk", cmd_chunk }, { "flush", cmd_flush },
+	{ "log", cmd_log }, { "rate", cmd_rate }, { "quiet", cmd_quiet },
+	{ "chunk", cmd_chunk }, { "flush", cmd_flush },
 	{ "settle", cmd_settle }, { "status", cmd_status }, { "reload", cmd_reload },
 	{ "stop", cmd_stop }, { "sleep", cmd_sleep },
 };

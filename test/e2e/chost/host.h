@@ -340,9 +340,10 @@ struct rate {
 	struct rate *next;
 };
 
-void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields);
+void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields, bool junk);
 void input_chunk(const unsigned char *data, size_t len, const char *tag, int64_t records);
 void input_rate(struct rate *r);
+void input_quiet(void);
 void fields_free(struct field *f);
 int64_t input_tick(struct pipeline *pl, int64_t now);   /* when the next tick is due */
 

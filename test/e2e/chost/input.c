@@ -70,13 +70,26 @@ static void tell_logged(const char *kind, const char *tag, uint64_t records, uin
 	ev_emit(&e);
 }
 
-/* A paused input takes nothing: records that come then are refused and get no number. */
-void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields)
+/* An integer, where a record should be. */
+static void add_junk(struct pipeline *pl, const char *tag)
+{
+	struct buf b = { 0 };
+
+	buf_byte(&b, 0x2a);
+	append(pl, tag, &b, 0);
+	buf_free(&b);
+}
+
+/* A paused input takes nothing: records that come then are refused and get no number. With
+ * junk the first of them stands behind an object that is no record. */
+void input_log(uint64_t n, const char *tag, size_t size, const struct field *fields, bool junk)
 {
 	uint64_t made = 0;
 
 	pthread_mutex_lock(&host.mu);
 	uint64_t first = host.next_seq;
+	if (junk && accepts(host.pl))
+		add_junk(host.pl, tag);
 	while (made < n && accepts(host.pl)) {
 		made += add_records(host.pl, n - made, tag, size, fields);
 		pthread_mutex_unlock(&host.mu);
@@ -217,6 +230,16 @@ static bool rate_tick(struct pipeline *pl, struct rate *r, int64_t now)
 	if (end || now - r->told_us >= 1000000)
 		rate_tell(r, now);
 	return end;
+}
+
+/* input_quiet lets every rate end at its next tick, with what is due until now. */
+void input_quiet(void)
+{
+	pthread_mutex_lock(&host.mu);
+	int64_t now = now_us();
+	for (struct rate *r = host.rates; r != NULL; r = r->next)
+		r->seconds = rate_elapsed(r, now);
+	pthread_mutex_unlock(&host.mu);
 }
 
 int64_t input_tick(struct pipeline *pl, int64_t now)

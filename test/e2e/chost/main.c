@@ -114,15 +114,14 @@ static struct pipeline *reload_prepare(void)
 	return pipeline_create(conf, proxy);
 }
 
-/* false: the new pipeline did not start, and the host ends. */
-static bool reload_pipeline(void)
+/* Returns how it ended; after failed, where the new pipeline did not start, the host ends. */
+static const char *reload_pipeline(void)
 {
 	struct pipeline *old = host.pl;
 
 	if (!old->conf->svc.hot_reload) {
 		hlog(LVL_WARN, "[reload] hot_reload is off");
-		tell_reload("refused");
-		return true;
+		return "refused";
 	}
 	tell_reload("begin");
 	if (old->conf->svc.thread_safety) {
@@ -133,8 +132,7 @@ static bool reload_pipeline(void)
 	struct pipeline *new = reload_prepare();
 	if (new == NULL) {
 		hlog(LVL_ERROR, "[reload] the new configuration was refused, going on with the old");
-		tell_reload("refused");
-		return true;
+		return "refused";
 	}
 	hlog(LVL_INFO, "[reload] stopping the old pipeline");
 	pipeline_stop(old, true);
@@ -143,24 +141,23 @@ static bool reload_pipeline(void)
 	pthread_mutex_lock(&host.mu);
 	host.reloads++;
 	pthread_mutex_unlock(&host.mu);
-	if (!pipeline_start(new)) {
-		tell_reload("failed");
-		return false;
-	}
+	if (!pipeline_start(new))
+		return "failed";
 	hlog(LVL_INFO, "[reload] done");
-	tell_reload("done");
-	return true;
+	return "done";
 }
 
+/* false: the host ends. Whoever hears that one reload is over may ask for the next. */
 static bool reload(void)
 {
-	bool ok = reload_pipeline();
+	const char *phase = reload_pipeline();
 
 	pthread_mutex_lock(&host.mu);
 	atomic_store(&reloading, false);
 	pthread_cond_broadcast(&host.changed);
 	pthread_mutex_unlock(&host.mu);
-	return ok;
+	tell_reload(phase);
+	return strcmp(phase, "failed") != 0;
 }
 
 /* ---- running --------------------------------------------------------------------- */

@@ -90,6 +90,15 @@ func (c *Cluster) CreateTopic(
 	return c.WaitInSync(ctx, name)
 }
 
+// Admin returns a client for whatever else an administrator does; whoever asks for it closes it.
+func (c *Cluster) Admin() (*kadm.Client, error) {
+	client, err := c.client(c.RigBrokers()...)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for administration: %w", err)
+	}
+	return kadm.NewClient(client), nil
+}
+
 // Leader returns the node that leads a partition, as seen by a running node.
 func (c *Cluster) Leader(ctx context.Context, topic string, partition int) (int, error) {
 	leader := 0

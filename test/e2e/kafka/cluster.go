@@ -201,7 +201,11 @@ func (c *Cluster) ProxyAddrs() []string {
 	if !c.opts.Proxied {
 		return nil
 	}
-	return c.addresses(func(p ports) int { return p.proxied })
+	addrs := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		addrs[i] = c.proxyAddr(n.ports)
+	}
+	return addrs
 }
 
 // ProxyTargets returns the addresses to which the test's proxies must lead. Empty unless Proxied.

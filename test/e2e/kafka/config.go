@@ -31,6 +31,8 @@ type Options struct {
 	// Proxied adds a listener to each node that is advertised as an address of ProxyAddrs, where the test is expected
 	// to open a proxy to the address of ProxyTargets with the same index.
 	Proxied bool
+	// ProxyHost is the host in the addresses of ProxyAddrs. Empty means 127.0.0.1.
+	ProxyHost string
 	// HeapMiB is each node's largest heap. Zero means 512 for one node and 384 for each of three.
 	HeapMiB int
 
@@ -46,6 +48,9 @@ func (o *Options) fill() error {
 	}
 	if o.SessionTimeout == 0 {
 		o.SessionTimeout = 3 * time.Second
+	}
+	if o.ProxyHost == "" {
+		o.ProxyHost = "127.0.0.1"
 	}
 	if o.HeapMiB == 0 {
 		o.HeapMiB = 512
@@ -68,6 +73,11 @@ const portsPerNode = 5
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
+// proxyAddr is where a node believes its proxy to be.
+func (c *Cluster) proxyAddr(p ports) string {
+	return net.JoinHostPort(c.opts.ProxyHost, strconv.Itoa(p.proxied))
+}
+
 // properties returns a node's server.properties as a map.
 func (c *Cluster) properties(id int) map[string]string {
 	p := c.nodes[id-1].ports
@@ -79,7 +89,7 @@ func (c *Cluster) properties(id int) map[string]string {
 	advertised := slices.Clone(listeners)
 	if c.opts.Proxied {
 		listeners = append(listeners, "PROXY://"+address(p.proxy))
-		advertised = append(advertised, "PROXY://"+address(p.proxied))
+		advertised = append(advertised, "PROXY://"+c.proxyAddr(p))
 	}
 	replicas := strconv.Itoa(len(c.nodes))
 	props := map[string]string{

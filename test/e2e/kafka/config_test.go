@@ -3,6 +3,7 @@ package kafka
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,7 @@ func fakeDistribution(t *testing.T) *Distribution {
 
 func TestNew_LaysOutEachNode(t *testing.T) {
 	c, err := New(fakeDistribution(t), Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Nodes: 3, Proxied: true,
+		Dir: filepath.Join(t.TempDir(), "cluster"), Nodes: 3, Proxied: true, ProxyHost: "kafka.test",
 		Properties: map[string]string{"connections.max.idle.ms": "2000", "num.io.threads": "1"},
 	})
 	if err != nil {
@@ -47,6 +48,10 @@ func TestNew_LaysOutEachNode(t *testing.T) {
 	meta, err := os.ReadFile(filepath.Join(c.nodes[2].data(), "meta.properties"))
 	if err != nil || !strings.Contains(string(meta), "node.id=3\n") {
 		t.Errorf("meta.properties: got %q, %v", meta, err)
+	}
+
+	if addr := c.ProxyAddrs()[1]; addr != "kafka.test:"+strconv.Itoa(c.nodes[1].ports.proxied) {
+		t.Errorf("the proxy is at %s", addr)
 	}
 
 	if c.Start(4) == nil || c.Freeze(1) == nil || c.PID(1) != 0 {

@@ -20,6 +20,8 @@ type Broker interface {
 	// Freeze makes nodes accept connections and answer nothing, like a process under SIGSTOP; Thaw ends that.
 	Freeze(nodes ...int) error
 	Thaw(nodes ...int) error
+	// CreateTopic makes a further topic with one partition; configs may be nil.
+	CreateTopic(ctx context.Context, name string, configs map[string]string) error
 	// Logs are the last lines of every node, for a scenario that failed.
 	Logs() string
 	// Close ends it and throws the data away.
@@ -32,6 +34,8 @@ type BrokerOptions struct {
 	Nodes int
 	// Idle is how long a connection may be idle before the broker closes it. Zero means Kafka's own ten minutes.
 	Idle time.Duration
+	// Forget is how long a connection of an embedded broker may be idle before it is dead without a sign. Zero means for ever.
+	Forget time.Duration
 	// Dir is where a real broker keeps its files.
 	Dir string
 }

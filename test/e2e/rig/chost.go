@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -22,6 +24,7 @@ type chost struct {
 	numbered bool  // this run knows where its numbers start
 	first    int64 // this run's first number, once numbered
 	rating   bool  // a rate was started and has not told its end
+	rated    int   // the index from which the end of the rate is told
 }
 
 // A chostEvent is one line of its standard output; see the table in the README of chost.
@@ -33,6 +36,7 @@ type chostEvent struct {
 	What        string `json:"what"`
 	Detail      string `json:"detail"`
 	Records     int64  `json:"records"`
+	Chunk       int64  `json:"chunk"`
 	First       int64  `json:"first"`
 	Last        int64  `json:"last"`
 	Logged      int64  `json:"logged"`
@@ -86,8 +90,11 @@ func (h *chost) take(line string) {
 		return
 	}
 	switch e.Event {
-	case "flush", "call":
+	case "call":
 		return // many, and nobody asks for them
+	case "flush":
+		h.opts.Tally.chunk(e.Chunk, e.Records)
+		return
 	case "logged":
 		if e.Records > 0 {
 			h.opts.Tally.accept(e.First, e.Last)
@@ -188,8 +195,26 @@ func (h *chost) number() string {
 }
 
 // Log implements Host.
-func (h *chost) Log(ctx context.Context, n int) error {
-	from, err := h.send("log %d%s", n, h.number())
+func (h *chost) Log(ctx context.Context, n int) error { return h.LogShaped(ctx, n, Shape{}) }
+
+// options are those of the log command.
+func (s Shape) options() string {
+	var text string
+	if s.Size > 0 {
+		text += fmt.Sprintf(" size=%d", s.Size)
+	}
+	if s.Junk {
+		text += " junk"
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+		text += fmt.Sprintf(` "%s=%s"`, key, s.Fields[key])
+	}
+	return text
+}
+
+// LogShaped implements Host.
+func (h *chost) LogShaped(ctx context.Context, n int, shape Shape) error {
+	from, err := h.send("log %d%s%s", n, h.number(), shape.options())
 	if err != nil {
 		return err
 	}
@@ -204,6 +229,7 @@ func (h *chost) Log(ctx context.Context, n int) error {
 	case e.Kind != "log":
 		return fmt.Errorf("logging %d records: the host took %d", n, e.Records)
 	}
+	h.opts.Tally.send(e.First, e.Last, shape.Destination)
 	return nil
 }
 
@@ -212,16 +238,27 @@ func (h *chost) Rate(_ context.Context, perSecond int, during time.Duration) err
 	if h.rating {
 		return errors.New("logging at a rate: one is under way")
 	}
-	_, err := h.send("rate %d seconds=%dms%s", perSecond, during.Milliseconds(), h.number())
-	h.rating = err == nil
+	from, err := h.send("rate %d seconds=%dms%s", perSecond, during.Milliseconds(), h.number())
+	h.rating, h.rated = err == nil, from
 	return err
 }
 
 // RateOver implements Host.
 func (h *chost) RateOver(ctx context.Context) error {
-	_, err := h.wait(ctx, h.begin, "waiting for the end of the rate", "rate_end")
+	_, err := h.wait(ctx, h.rated, "waiting for the end of the rate", "rate_end")
 	h.rating = false
 	return err
+}
+
+// EndRate implements Host.
+func (h *chost) EndRate(ctx context.Context) error {
+	if !h.rating {
+		return nil
+	}
+	if _, err := h.send("quiet"); err != nil {
+		return err
+	}
+	return h.RateOver(ctx)
 }
 
 // Reload implements Host.

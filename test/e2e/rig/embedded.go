@@ -26,7 +26,8 @@ func NewEmbedded(opts BrokerOptions) (*Embedded, error) {
 		e.broker, err = broker.New(broker.Options{
 			Nodes:      opts.Nodes,
 			Topics:     map[string]int{Topic: partitions},
-			IdleClose:  opts.Idle,
+			IdleClose:  max(opts.Idle, opts.Forget),
+			IdleForget: opts.Forget > 0,
 			AppendTime: true,
 		})
 		return err
@@ -73,6 +74,20 @@ func (e *Embedded) Freeze(nodes ...int) error { return e.broker.Freeze(fromZero(
 
 // Thaw implements Broker.
 func (e *Embedded) Thaw(nodes ...int) error { return e.broker.Thaw(fromZero(nodes)...) }
+
+// CreateTopic implements Broker.
+func (e *Embedded) CreateTopic(_ context.Context, name string, configs map[string]string) error {
+	return e.broker.CreateTopic(name, 1, configs)
+}
+
+// Lose makes the open connections of nodes dead without a sign.
+func (e *Embedded) Lose(nodes ...int) error { return e.broker.Lose(fromZero(nodes)...) }
+
+// Fail answers so many produce requests with an error code, all of them when times is below zero. Code 0 ends it.
+func (e *Embedded) Fail(code, times int) { e.broker.FailProduce(int16(code), times) }
+
+// Slow limits how many bytes a second are read from each connection. Zero ends it.
+func (e *Embedded) Slow(bytesPerSecond int) { e.broker.Slow(bytesPerSecond) }
 
 // Logs implements Broker.
 func (e *Embedded) Logs() string {

@@ -2,17 +2,22 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,6 +30,8 @@ type fluentBit struct {
 	client *http.Client
 	lease  *freeport.Lease
 	rate   *rate // nil while there is none
+
+	reloading atomic.Bool // posts may fail: the input closes and opens again
 }
 
 // A rate runs in the background.
@@ -123,16 +130,29 @@ func (h *fluentBit) Run(ctx context.Context, args ...string) (Exit, error) {
 	return h.run(ctx, args, nil, h.log.add)
 }
 
-// batch is how many records go into one request.
-const batch = 200
+// batch is how many records go into one request, which large ones end earlier: Fluent Bit takes 4 MB.
+const (
+	batch        = 200
+	requestBytes = 1 << 20
+)
 
 // Log implements Host.
-func (h *fluentBit) Log(ctx context.Context, n int) error {
+func (h *fluentBit) Log(ctx context.Context, n int) error { return h.LogShaped(ctx, n, Shape{}) }
+
+// LogShaped implements Host.
+func (h *fluentBit) LogShaped(ctx context.Context, n int, shape Shape) error {
 	if !h.Running() {
 		return fmt.Errorf("logging %d records: %w", n, errNotRunning)
 	}
-	for left := n; left > 0; left -= batch {
-		if err := h.post(ctx, min(left, batch)); err != nil {
+	if shape.Junk {
+		return errors.New("logging junk: the input of Fluent Bit takes records only")
+	}
+	most := batch
+	if shape.Size > 0 {
+		most = min(batch, 1+requestBytes/shape.Size)
+	}
+	for left := n; left > 0; left -= most {
+		if err := h.post(ctx, min(left, most), shape); err != nil {
 			return fmt.Errorf("logging %d records: %w", n, err)
 		}
 	}
@@ -140,8 +160,10 @@ func (h *fluentBit) Log(ctx context.Context, n int) error {
 }
 
 // post hands over some records in one request. Without an answer they are in doubt.
-func (h *fluentBit) post(ctx context.Context, n int) error {
+func (h *fluentBit) post(ctx context.Context, n int, shape Shape) error {
 	first, last := h.opts.Tally.take(n)
+	h.opts.Tally.send(first, last, shape.Destination)
+	fields := shape.fields()
 	var body bytes.Buffer
 	for seq := first; seq <= last; seq++ {
 		sep := byte(',')
@@ -149,7 +171,7 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 			sep = '['
 		}
 		body.WriteByte(sep)
-		fmt.Fprintf(&body, `{"seq":%d,"log":"record %d"}`, seq, seq)
+		fmt.Fprintf(&body, `{"seq":%d,"log":%q%s}`, seq, shape.text(seq), fields)
 	}
 	body.WriteByte(']')
 	url := "http://" + net.JoinHostPort("127.0.0.1", h.inputPort()) + "/app"
@@ -172,6 +194,24 @@ func (h *fluentBit) post(ctx context.Context, n int) error {
 	return nil
 }
 
+// plainSize is the size of the log text unless something else is asked for, as in the C host.
+const plainSize = 300
+
+// text is that of the log field.
+func (s Shape) text(seq int64) string {
+	text := fmt.Sprintf("record %d ", seq)
+	return text + strings.Repeat("x", max(0, cmp.Or(s.Size, plainSize)-len(text)))
+}
+
+// fields are the further keys as JSON, each behind a comma.
+func (s Shape) fields() string {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+		fmt.Fprintf(&text, ",%q:%q", key, s.Fields[key])
+	}
+	return text.String()
+}
+
 // ticks is how many times a second a rate hands records over.
 const ticks = 10
 
@@ -190,8 +230,12 @@ func (h *fluentBit) Rate(_ context.Context, perSecond int, during time.Duration)
 		for sent < total && r.err == nil {
 			due := min(total, int(time.Since(begin).Seconds()*float64(perSecond)))
 			if due > sent {
-				r.err = h.Log(ctx, due-sent)
-				sent = due
+				before := h.reloading.Load()
+				if err := h.Log(ctx, due-sent); err == nil {
+					sent = due
+				} else if !before && !h.reloading.Load() {
+					r.err = err // an input that reloads gets its records, with new numbers, once it is back
+				}
 			}
 			if pause(ctx, time.Second/ticks) != nil {
 				return
@@ -213,6 +257,9 @@ func (h *fluentBit) RateOver(ctx context.Context) error {
 	}
 	return h.endRate()
 }
+
+// EndRate implements Host.
+func (h *fluentBit) EndRate(context.Context) error { return h.endRate() }
 
 // endRate ends a rate, if there is one, and returns what went wrong in it.
 func (h *fluentBit) endRate() error {
@@ -237,6 +284,8 @@ func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 	if !h.Running() {
 		return 0, fmt.Errorf("reloading: %w", errNotRunning)
 	}
+	h.reloading.Store(true)
+	defer h.reloading.Store(false)
 	if err := h.process.signal(syscall.SIGHUP); err != nil {
 		return 0, err
 	}

@@ -25,10 +25,14 @@ type Host interface {
 	Run(ctx context.Context, args ...string) (Exit, error)
 	// Log hands over n records and returns when the host has them all.
 	Log(ctx context.Context, n int) error
+	// LogShaped is Log for records that are not the plain ones.
+	LogShaped(ctx context.Context, n int, shape Shape) error
 	// Rate hands over records in the background for a while.
 	Rate(ctx context.Context, perSecond int, during time.Duration) error
 	// RateOver returns when the rate has come to its end, with what went wrong.
 	RateOver(ctx context.Context) error
+	// EndRate ends a rate before its time and returns when the host has all of it. Without a rate it does nothing.
+	EndRate(ctx context.Context) error
 	// Reload sends SIGHUP and returns when the host has started anew.
 	Reload(ctx context.Context) (time.Duration, error)
 	// Stop sends SIGTERM and returns when the host has ended. A host that does not end with the context is killed.
@@ -37,6 +41,8 @@ type Host interface {
 	Kill() error
 	// Running tells whether it runs.
 	Running() bool
+	// PID is the process of the current run, or of the last one; 0 before the first.
+	PID() int
 	// Counts returns the counters of each output, by the name of the instance.
 	Counts(ctx context.Context) (map[string]Counts, error)
 	// Rhythm watches the output of SecondOutput for a while and returns the longest time between two of its flushes.
@@ -45,6 +51,18 @@ type Host interface {
 	LogLines() *Log
 	// Close ends what is left.
 	Close() error
+}
+
+// A Shape is what records are like beside their number.
+type Shape struct {
+	// Size is that of the log text in bytes; 0 means the host's own.
+	Size int
+	// Fields are further keys of each record, with their text.
+	Fields map[string]string
+	// Junk puts an object that is no record in front of the records. Only the C host can.
+	Junk bool
+	// Destination is the topic in which the audit looks for the records: Topic if it is empty, none if it is Aside.
+	Destination string
 }
 
 // Counts are what a host says of an output.
@@ -94,6 +112,14 @@ func (b *base) LogLines() *Log { return &b.log }
 
 // Running implements Host.
 func (b *base) Running() bool { return b.process != nil && !b.process.ended() }
+
+// PID implements Host.
+func (b *base) PID() int {
+	if b.process == nil {
+		return 0
+	}
+	return b.process.cmd.Process.Pid
+}
 
 func (b *base) conf() string    { return filepath.Join(b.opts.Dir, "host.conf") }
 func (b *base) storage() string { return filepath.Join(b.opts.Dir, "storage") }

@@ -108,11 +108,11 @@ func (p *Progress) Take(m Message) bool {
 	return true
 }
 
-// Messages returns what an instance has said from one index of the log on.
+// Messages returns what an instance has said from one index of the log on; an empty name means all instances.
 func (l *Log) Messages(from int, instance string) []Message {
 	var messages []Message
 	for _, line := range l.Since(from) {
-		if m, ok := ParseMessage(line); ok && m.Instance == instance {
+		if m, ok := ParseMessage(line); ok && (instance == "" || m.Instance == instance) {
 			messages = append(messages, m)
 		}
 	}

@@ -82,6 +82,11 @@ func (r *real) Freeze(nodes ...int) error { return r.cluster.Freeze(nodes...) }
 // Thaw implements Broker.
 func (r *real) Thaw(nodes ...int) error { return r.cluster.Thaw(nodes...) }
 
+// CreateTopic implements Broker.
+func (r *real) CreateTopic(ctx context.Context, name string, configs map[string]string) error {
+	return r.cluster.CreateTopic(ctx, name, 1, 1, configs)
+}
+
 // Logs implements Broker.
 func (r *real) Logs() string { return r.cluster.Logs(logTail) }
 

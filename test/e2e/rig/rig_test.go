@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,11 +60,51 @@ func TestTally_CountsOnceAndKnowsDoubt(t *testing.T) {
 	if n := tally.Accepted(); n != 4 {
 		t.Errorf("accepted %d, want 4", n)
 	}
-	if got, want := slices.Sorted(tally.expected()), []int64{1, 2, 10, 11}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(tally.expected(Topic)), []int64{1, 2, 10, 11}; !slices.Equal(got, want) {
 		t.Errorf("expected are %d, want %d", got, want)
 	}
 	if first, _ := tally.take(1); first != 12 {
 		t.Errorf("the next number is %d, want 12", first)
+	}
+}
+
+func TestTally_KnowsItsHistoryAndTheChunks(t *testing.T) {
+	tally := NewTally()
+	tally.accept(1, 2)
+	tally.accept(2, 2)
+	tally.accept(3, 5)
+	var counts []int
+	for _, m := range tally.History() {
+		counts = append(counts, m.Accepted)
+	}
+	if !slices.Equal(counts, []int{2, 5}) {
+		t.Errorf("the history is %d, want 2 and 5", counts)
+	}
+	tally.chunk(2, 3)
+	if ends := tally.ChunkEnds(); ends != nil {
+		t.Errorf("a chunk is unknown, and the ends are %d", ends)
+	}
+	tally.chunk(1, 2)
+	tally.chunk(1, 2) // a retry
+	if ends := tally.ChunkEnds(); !slices.Equal(ends, []int64{2, 5}) {
+		t.Errorf("the ends are %d, want 2 and 5", ends)
+	}
+	tally.doubt(6, 7)
+	if ends := tally.ChunkEnds(); ends != nil {
+		t.Errorf("some records are in doubt, and the ends are %d", ends)
+	}
+}
+
+func TestNames_PointMovesAName(t *testing.T) {
+	names := &Names{hosts: t.TempDir() + "/hosts"}
+	for _, addr := range []string{"127.0.0.2", "127.0.0.3"} {
+		if err := names.Point("kafka.test", addr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(names.hosts)
+	if want := "127.0.0.1 localhost\n127.0.0.3 kafka.test\n"; err != nil || string(text) != want {
+		t.Errorf("got %q, %v; want %q", text, err, want)
 	}
 }
 

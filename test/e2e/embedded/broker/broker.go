@@ -25,6 +25,9 @@ type Options struct {
 	Topics map[string]int
 	// IdleClose is how long a connection may be idle before the broker closes it. Zero means for ever.
 	IdleClose time.Duration
+	// IdleForget makes idle connections dead without a sign instead of closing them, as a load balancer does that drops
+	// their state: bytes are swallowed in both directions.
+	IdleForget bool
 	// AppendTime makes every record carry the time at which the broker appended it, as message.timestamp.type
 	// LogAppendTime does. kfake does not fix the checksum of such a batch: consumers that check it (franz-go does
 	// unless told otherwise; package audit and librdkafka do not) refuse it.
@@ -44,6 +47,8 @@ type Broker struct {
 
 	mu     sync.Mutex
 	topics []string // guarded by mu; kfake cannot list them
+	fault  fault    // guarded by mu
+	faulty bool     // guarded by mu; kfake asks us about each produce request
 }
 
 // New makes a broker and, unless told otherwise, starts it. Close ends it.
@@ -59,6 +64,7 @@ func New(opts Options) (*Broker, error) {
 	for node, port := range b.ports {
 		d := newDoor(node, port)
 		d.setIdle(opts.IdleClose)
+		d.idleForget = opts.IdleForget
 		b.doors = append(b.doors, d)
 	}
 	cluster, err := kfake.NewCluster(append([]kfake.Opt{
@@ -132,6 +138,19 @@ func (b *Broker) Thaw(nodes ...int) error { return b.each(nodes, (*door).thaw) }
 // Disconnect closes the open connections of the given nodes, or of all, and keeps listening.
 func (b *Broker) Disconnect(nodes ...int) error {
 	return b.each(nodes, func(d *door) error { d.disconnect(); return nil })
+}
+
+// Lose makes the open connections of the given nodes, or of all, dead without a sign: bytes are swallowed in both
+// directions. New connections are fine.
+func (b *Broker) Lose(nodes ...int) error {
+	return b.each(nodes, func(d *door) error { d.lose(); return nil })
+}
+
+// Slow limits how many bytes a second all nodes read from each connection. Zero ends it.
+func (b *Broker) Slow(bytesPerSecond int) {
+	for _, d := range b.doors {
+		d.slow(bytesPerSecond)
+	}
 }
 
 // IdleClose makes all nodes close connections on which no byte moved for this long, as connections.max.idle.ms does.

@@ -45,7 +45,9 @@ type door struct {
 	conns      map[*conn]struct{} // guarded by mu; open connections
 	connects   []time.Time        // guarded by mu
 	idle       time.Duration      // guarded by mu; 0 means that idle connections stay
+	idleForget bool               // guarded by mu; idle connections are not closed but forgotten
 	idleClosed int                // guarded by mu
+	pace       int                // guarded by mu; bytes a second that are read from a connection, 0 for no limit
 
 	loops sync.WaitGroup // the accept loops
 }
@@ -206,6 +208,7 @@ func (d *door) admit(ln net.Listener, raw net.Conn) *conn {
 		return nil
 	}
 	c := newConn(raw, d)
+	c.shrink(d.pace)
 	d.conns[c] = struct{}{}
 	c.rearm(d.idle)
 	return c
@@ -233,11 +236,40 @@ func (d *door) setIdle(after time.Duration) {
 	}
 }
 
+// lose makes the open connections dead without a sign, as a load balancer does that has lost its state.
+func (d *door) lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.conns {
+		c.dead.Store(true)
+	}
+}
+
+// slow limits what is read from each connection.
+func (d *door) slow(bytesPerSecond int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pace = bytesPerSecond
+	for c := range d.conns {
+		c.shrink(d.pace)
+	}
+}
+
+func (d *door) readPace() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pace
+}
+
 // expire is told that nothing moved on c for as long as idle connections live.
 func (d *door) expire(c *conn) {
 	d.mu.Lock()
 	_, open := d.conns[c]
 	expired := open && d.state == up && d.idle > 0
+	if expired && d.idleForget {
+		c.dead.Store(true)
+		expired = false
+	}
 	if expired {
 		d.idleClosed++
 	}

@@ -1,0 +1,328 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"out_kafka_reconnect/plugin/chunk/chunktest"
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+	"out_kafka_reconnect/reconnect/reconnecttest"
+)
+
+// The verdicts of brokers that these tests need.
+var (
+	invalidRecord = reconnect.Failure{Class: fsm.ClassRecord, Code: 87, Text: "Broker: invalid record"}
+	tooLarge      = reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Text: "Broker: Message size too large"}
+	unknownTopic  = reconnect.Failure{Class: fsm.ClassTopic, Code: 3, Text: "Broker: Unknown topic or partition"}
+)
+
+// rejects makes the brokers refuse record number 3 for good.
+func rejects(m reconnecttest.Message) *reconnect.Failure {
+	if m.Topic == "fluent-bit" && strings.Contains(m.Value, `"3"`) {
+		return &invalidRecord
+	}
+	return nil
+}
+
+// fileLetter is a line of a dead-letter file, as far as these tests look at it.
+type fileLetter struct {
+	Kind, Reason, Topic, Tag, Value string
+	Code                            int
+}
+
+// lettersIn reads a dead-letter file.
+func lettersIn(t *testing.T, path string) []fileLetter {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []fileLetter
+	for line := range bytes.Lines(text) {
+		var l fileLetter
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// inTopic lists the values that were stored in a topic.
+func (b *bench) inTopic(topic string) []string {
+	var values []string
+	for _, m := range b.net.Messages() {
+		if m.Topic == topic {
+			values = append(values, m.Value)
+		}
+	}
+	return values
+}
+
+// obstruct puts a file where the directory of another one should be, so that nothing can be written there, not by root
+// either; the function that it returns mends that.
+func obstruct(t *testing.T, file string) (mend func()) {
+	t.Helper()
+	dir := filepath.Dir(file)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// letterFile is a path whose directory can be obstructed.
+func letterFile(t *testing.T) string { return filepath.Join(t.TempDir(), "letters", "dead.jsonl") }
+
+const rejected3 = `{"@timestamp":1700000000.0,"seq":"3"}`
+
+func TestClerk_LettersGoToBothTargets(t *testing.T) {
+	path := letterFile(t)
+	inBubble(t, settings{"dead_letter_file": path, "dead_letter_topic": "dead"}, func(b *bench) {
+		b.net.Reject = rejects
+		b.flush(records(1, 5), true, OK)
+		b.wantStored(5)
+		if got := b.inTopic("dead"); len(got) != 1 || got[0] != rejected3 {
+			t.Errorf("in the topic: %q", got)
+		}
+		want := fileLetter{"rejected_by_broker", "Broker: invalid record", "fluent-bit", "tag", rejected3, 87}
+		if got := lettersIn(t, path); len(got) != 1 || got[0] != want {
+			t.Errorf("in the file: %+v", got)
+		}
+		if st := b.courier.Status(); st.Acked != 4 || st.Letters != 1 || b.clerk.written.Load() != 1 || st.Queued != 0 {
+			t.Errorf("%+v, %d in the file", st, b.clerk.written.Load())
+		}
+		if b.counts.rejectedByKind()["rejected_by_broker"] != 1 || b.host.count("dead_letters=true") != 1 {
+			t.Errorf("log %q", b.host.lines)
+		}
+	})
+}
+
+// The chunk is complete only when the letter is in the topic, which somebody has to make.
+func TestClerk_WaitsForItsTopic(t *testing.T) {
+	inBubble(t, settings{"dead_letter_topic": "dead", "on_topic_error": "dead_letter", "unknown_topic_wait": "1s"}, func(b *bench) {
+		var made atomic.Bool
+		b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if m.Topic == "dead" && !made.Load() {
+				return &unknownTopic
+			}
+			return rejects(m)
+		}
+		b.flush(records(1, 5), true, Retry)
+		b.flush(records(10, 5), true, OK) // others are not held up
+		time.Sleep(10 * time.Minute)
+		b.flush(records(1, 5), true, Retry)
+		made.Store(true)
+		time.Sleep(6 * time.Second)
+		b.wantStored(10)
+		b.flush(records(1, 5), true, OK)
+		b.wantStored(10)
+	})
+}
+
+// The limit of a topic is not known to the client: a letter is cut until it fits.
+func TestClerk_CutsALetterThatItsTopicRefuses(t *testing.T) {
+	inBubble(t, settings{"dead_letter_topic": "dead"}, func(b *bench) {
+		b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if len(m.Value) > 4000 {
+				return &tooLarge
+			}
+			return nil
+		}
+		b.flush(append(records(1, 5), record(strings.Repeat("x", 100_000))...), true, OK)
+		b.wantStored(6)
+		got := b.inTopic("dead")
+		if len(got) != 1 || len(got[0]) < 1000 || !strings.HasPrefix(got[0], `{"@timestamp":1700000000.0,"seq":"xxx`) {
+			t.Errorf("%d letters: %.80q", len(got), got)
+		}
+		if b.host.count("ERROR") != 0 {
+			t.Errorf("log %q", b.host.lines)
+		}
+	})
+}
+
+// What the dead-letter topic refuses for another reason, or however small it is, ends in one line: there is no third place.
+func TestClerk_TellsOfALetterThatIsRefused(t *testing.T) {
+	for name, verdict := range map[string]*reconnect.Failure{"invalid": &invalidRecord, "too large": &tooLarge} {
+		inBubble(t, settings{"dead_letter_topic": "dead"}, func(b *bench) {
+			b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+				if m.Topic == "dead" {
+					return verdict
+				}
+				return rejects(m)
+			}
+			b.flush(records(1, 5), true, OK)
+			b.wantStored(4)
+			if n := b.host.count("ERROR [test] dead letters were refused by the dead-letter topic count=1 topic=dead"); n != 1 {
+				t.Errorf("%s: %d lines; log %q", name, n, b.host.lines)
+			}
+			if st := b.courier.Status(); st.Receipts != 0 || st.Open != 0 || st.Queued != 0 || st.Letters != 0 {
+				t.Errorf("%s: %+v", name, st)
+			}
+		})
+	}
+}
+
+// A disk that is full for a while: the letters wait, and so does the chunk.
+func TestClerk_TriesAFileAgain(t *testing.T) {
+	path := letterFile(t)
+	inBubble(t, settings{"dead_letter_file": path, "dead_letter_topic": "dead"}, func(b *bench) {
+		b.net.Reject = rejects
+		mend := obstruct(t, path)
+		b.flush(records(1, 5), true, Retry)
+		b.flush(records(10, 5), true, OK) // others are not held up
+		time.Sleep(30 * time.Second)
+		b.flush(records(1, 5), true, Retry)
+		b.wantStored(9)
+		if n := b.host.count("dead letters could not be written to the file and will be tried again"); n != 1 {
+			t.Errorf("%d lines within a minute; log %q", n, b.host.lines)
+		}
+		mend()
+		time.Sleep(fileRetryMax)
+		b.wantStored(10)
+		b.flush(records(1, 5), true, OK)
+		if got := lettersIn(t, path); len(got) != 1 || got[0].Value != rejected3 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// An instance that ends before its letters are written does not say that the chunk is done: it comes back.
+func TestClerk_CloseLeavesTheChunkToFluentBit(t *testing.T) {
+	path := letterFile(t)
+	inBubble(t, settings{"dead_letter_file": path}, func(b *bench) {
+		b.net.Reject = rejects
+		obstruct(t, path)
+		done := make(chan Result)
+		go func() { done <- b.Flush(records(1, 5), "tag", true) }()
+		time.Sleep(3 * time.Second)
+		start := time.Now()
+		b.Close()
+		if r := <-done; r != Retry {
+			t.Errorf("the flush got %v", r)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the end took %v", took)
+		}
+		if left := b.clerk.close(); len(left) != 1 || len(left[0].list) != 1 {
+			t.Errorf("left: %+v", left)
+		}
+	})
+}
+
+// A hot reload with another file: what could not be written to the old one goes to the new one.
+func TestClerk_LettersAreInherited(t *testing.T) {
+	old, path := letterFile(t), letterFile(t)
+	inProcess(t, func(p *process) {
+		p.net.Reject = rejects
+		a := p.start(settings{"dead_letter_file": old})
+		obstruct(t, old)
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b := p.start(settings{"dead_letter_file": path})
+		b.want(OK, records(1, 5))
+		p.wantStored(4)
+		if got := lettersIn(t, path); len(got) != 1 || got[0].Value != rejected3 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A letter that waits for its topic goes on too, under other settings.
+func TestClerk_LettersForTheTopicAreInherited(t *testing.T) {
+	inProcess(t, func(p *process) {
+		var made atomic.Bool
+		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if m.Topic == "dead" && !made.Load() {
+				return &unknownTopic
+			}
+			return rejects(m)
+		}
+		a := p.start(settings{"dead_letter_topic": "dead"})
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b := p.start(settings{"dead_letter_topic": "dead", "reconnect_backoff_max": "2s"})
+		b.want(Retry, records(1, 5))
+		made.Store(true)
+		time.Sleep(5 * time.Second)
+		b.want(OK, records(1, 5))
+		p.wantStored(5)
+	})
+}
+
+// Entries of a chunk that are no records are set aside as Fluent Bit had them.
+func TestClerk_KeepsUndecodableEntries(t *testing.T) {
+	path := letterFile(t)
+	inBubble(t, settings{"dead_letter_file": path}, func(b *bench) {
+		mixed := append(records(1, 2), 0x2a)
+		mixed = append(mixed, records(3, 2)...)
+		b.flush(mixed, true, OK)
+		b.wantStored(4)
+		b.flush(chunktest.Str(nil, "no record at all"), true, OK)
+		got := lettersIn(t, path)
+		if len(got) != 2 || got[0].Kind != "undecodable" || got[0].Topic != "" || got[0].Tag != "tag" || got[0].Reason == "" {
+			t.Fatalf("%+v", got)
+		}
+		value, err := base64.StdEncoding.DecodeString(got[1].Value)
+		if got[0].Value != "*" || err != nil || !bytes.Equal(value, chunktest.Str(nil, "no record at all")) {
+			t.Errorf("values %q and %q", got[0].Value, got[1].Value)
+		}
+		if n := b.counts.rejectedByKind()["undecodable"]; n != 2 {
+			t.Errorf("%d counted", n)
+		}
+	})
+}
+
+// Without a target a chunk in which nothing is a record is Fluent Bit's to deal with.
+func TestClerk_WithoutATargetUndecodableEntriesAreTold(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.flush(append(records(1, 2), 0x2a), true, OK)
+		b.flush(chunktest.Str(nil, "no record at all"), true, Error)
+		b.wantStored(2)
+		if n := b.counts.rejectedByKind()["undecodable"]; n != 2 {
+			t.Errorf("%d counted", n)
+		}
+	})
+}
+
+// on_topic_error says what becomes of records that an operator could help.
+func TestClerk_TopicErrors(t *testing.T) {
+	for policy, want := range map[string]int{"retry": 0, "dead_letter": 1, "drop": 0} {
+		path := letterFile(t)
+		inBubble(t, settings{"dead_letter_file": path, "on_topic_error": policy, "unknown_topic_wait": "30s"}, func(b *bench) {
+			b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+				if strings.Contains(m.Value, `"3"`) {
+					return &unknownTopic
+				}
+				return nil
+			}
+			b.flush(records(1, 5), true, Retry)
+			time.Sleep(20 * time.Second)
+			b.flush(records(1, 5), true, Retry) // a topic that is just being made is unknown for a while
+			time.Sleep(20 * time.Second)
+			answer := OK
+			if policy == "retry" {
+				answer = Retry
+			}
+			b.flush(records(1, 5), true, answer)
+			if got := lettersIn(t, path); len(got) != want {
+				t.Errorf("%s: %+v", policy, got)
+			}
+			b.wantStored(4)
+		})
+	}
+}
