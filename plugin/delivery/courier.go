@@ -103,10 +103,7 @@ type Courier struct {
 	// troubled are the topics whose messages an operator must help.
 	troubled map[string]*trouble
 	current  *Receipt // ordered: the one chunk under way
-	// proving: until then, or until a broker has answered, one part at a time goes out. A
-	// connection that has just come back shows by it that it carries anything at all, and
-	// what waits is not poured into a slow one in front of the first record.
-	proving time.Time
+	window   window   // ruled by the pump
 
 	queued       int64 // bytes that wait or are in the client's hands
 	stuck        int64 // of them, those that wait for an operator

@@ -257,21 +257,75 @@ func TestCourier_WhatWaitsGoesOutByItself(t *testing.T) {
 	})
 }
 
-// After an outage one chunk goes first. A partition without a leader must not hold up the rest
-// by it for long.
-func TestCourier_ProvesAConnectionByOneChunk(t *testing.T) {
+// After an outage one chunk goes first, then more with every quick answer.
+func TestCourier_TheWindowOpensWithQuickAnswers(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.s.set(false)
 		time.Sleep(time.Second)
-		for _, text := range []string{"t:1", "u:2", "u:3"} {
+		for range 40 {
+			r.post("a", "t:1")
+		}
+		r.s.set(true)
+		sent, rounds := 0, 0
+		for sent < 40 {
+			handed := r.s.take()
+			if rounds == 0 && len(handed) != 1 {
+				t.Fatalf("%d went first", len(handed))
+			}
+			sent += len(handed)
+			time.Sleep(10 * time.Millisecond)
+			for _, h := range handed {
+				h.report(nil)
+			}
+			if rounds++; rounds > 6 {
+				t.Fatalf("%d sent after %d rounds", sent, rounds)
+			}
+		}
+		r.post("a", "t:1") // at once: there is no bound any longer
+		r.wantSent("t:1")
+	})
+}
+
+// What waits is not poured into a slow link.
+func TestCourier_TheWindowStaysNarrowOnASlowLink(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		time.Sleep(time.Second)
+		for range 20 {
+			r.post("a", "t:1")
+		}
+		r.s.set(true)
+		most, sent := 0, 0
+		var out []*handed
+		for range 200 { // one answer in 400 ms
+			out = append(out, r.s.take()...)
+			most = max(most, len(out))
+			time.Sleep(400 * time.Millisecond)
+			if len(out) > 0 {
+				out[0].report(nil)
+				out = out[1:]
+				sent++
+			}
+		}
+		if sent != 20 || most > 4 {
+			t.Errorf("%d sent, %d at a time", sent, most)
+		}
+	})
+}
+
+// A partition without a leader must not hold up the rest.
+func TestCourier_TheWindowLetsOthersPassWhatIsStuck(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		time.Sleep(time.Second)
+		for _, text := range []string{"t:1", "u:2", "u:3", "u:4"} {
 			r.post("a", text)
 		}
 		r.s.set(true)
 		r.wantSent("t:1")
-		r.post("a", "u:4")
-		r.wantSent()
-		time.Sleep(provingFor)
-		r.wantSent("u:2", "u:3", "u:4")
+		time.Sleep(drip)
+		r.wantSent("u:2")[0].report(nil)
+		r.wantSent("u:3", "u:4")
 	})
 }
 

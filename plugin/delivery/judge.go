@@ -62,7 +62,6 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	answered := acked > 0
 	c.mu.Lock()
 	c.queued -= p.size
-	c.takeBack(p)
 	var lists [numVerdicts][]int // of failures
 	for i := range r.failures {
 		f := &r.failures[i]
@@ -75,8 +74,9 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	}
 	acked += len(lists[written])
 	if answered {
-		c.proving = time.Time{}
+		c.window.answered(p, time.Now(), c.o.Limit)
 	}
+	c.takeBack(p)
 	c.probed(p, acked > 0)
 	c.sendAgain(r, lists[again])
 	c.sendAlone(r, lists[suspect])

@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// provingFor is how long one part at a time goes out after an outage without an answer. It
-// is short, as that part may wait for a partition without a leader.
-const provingFor = time.Second
-
 // run hands over what waits, whenever the sender takes it.
 func (c *Courier) run() {
 	defer close(c.ended)
@@ -19,7 +15,7 @@ func (c *Courier) run() {
 		s := c.sender
 		admitted, opened := s.Admitted()
 		if admitted && shut {
-			c.proving = time.Now().Add(provingFor)
+			c.window.narrow()
 		}
 		shut = !admitted
 		c.mu.Unlock()
@@ -66,9 +62,21 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 		return nil, time.Time{}
 	}
 	at := c.wakeDelayed(now)
-	if c.mustProve(now) {
-		return nil, earlier(at, c.proving)
+	if wait := c.window.full(now); !wait.IsZero() {
+		return nil, earlier(at, wait)
 	}
+	p, at := c.choose(now, at)
+	switch {
+	case p != nil:
+		c.window.lend(p, now)
+	case len(c.returned)+len(c.ready) == 0:
+		c.window.drained()
+	}
+	return p, at
+}
+
+// choose takes the part whose turn it is.
+func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 	for topic, b := range c.barred {
 		if !b.sent && c.hands[topic] == 0 && c.turn(b.parts[0]) {
 			p := b.parts[0]
@@ -100,9 +108,6 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 	return nil, at
 }
 
-// mustProve tells whether nothing more may go out for now.
-func (c *Courier) mustProve(now time.Time) bool { return len(c.hands) > 0 && now.Before(c.proving) }
-
 // wakeDelayed makes ready what was delayed until now, and returns when the next is due.
 func (c *Courier) wakeDelayed(now time.Time) time.Time {
 	var at time.Time
@@ -128,7 +133,7 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.mustProve(time.Now()) && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.
@@ -161,6 +166,7 @@ func (c *Courier) lend(p *part) *part {
 
 // takeBack notes that the client has the part no longer.
 func (c *Courier) takeBack(p *part) {
+	c.window.takeBack(p)
 	p.inHands(false)
 	for _, t := range p.topics {
 		if c.hands[t]--; c.hands[t] == 0 {
