@@ -171,7 +171,15 @@ func (c *Client) SetGate(g fsm.ConnGate) {
 	for _, after := range rewakes {
 		time.AfterFunc(after, func() { c.wakeBrokers(n) })
 	}
+	if g == fsm.ConnSweep {
+		go func() { _, _ = c.Heartbeat(demandFor) }()
+	}
 }
+
+// demandFor is how long a sweep asks for metadata, for which librdkafka wants a connection at
+// once. Without records in its hands it would want one by a timer of a second only. What
+// comes of the question does not matter.
+const demandFor = 500 * time.Millisecond
 
 // rewakes are the times after the gate was opened at which the broker threads are woken once
 // more: one that was refused just before is between its refusal and its sleep of a second when

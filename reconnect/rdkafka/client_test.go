@@ -88,6 +88,7 @@ func (r *rig) sum(f func(reconnect.Broker) int) int {
 func up(b reconnect.Broker) int       { return b.Up }
 func attempts(b reconnect.Broker) int { return int(b.Attempts) }
 func failures(b reconnect.Broker) int { return int(b.Failures) }
+func ups(b reconnect.Broker) int      { return int(b.Ups) }
 
 // until polls a condition and prints what the client knew when it never came true.
 func (r *rig) until(within time.Duration, what string, ok func() bool) {
@@ -251,6 +252,36 @@ func TestClient_OpeningWakesTheBrokerThreads(t *testing.T) {
 	}
 	if slow > 2 {
 		t.Errorf("%d of 5 openings took longer than 400 ms: the wake has no effect", slow)
+	}
+}
+
+// A client without records wants a connection by a timer of a second only, unless it is asked
+// for something: what waits elsewhere would wait that long after every outage.
+func TestClient_SweepOfAnIdleClientConnectsAtOnce(t *testing.T) {
+	b := newBroker(t, broker.Options{})
+	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
+	wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
+	slow := 0
+	for i := range 6 {
+		b.Stop()
+		r.SetGate(fsm.ConnShut)
+		r.until(time.Second, "down", func() bool { return r.sum(up) == 0 })
+		time.Sleep(time.Duration(200+150*i) * time.Millisecond) // the timer is anywhere
+		if err := b.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before := r.sum(ups)
+		start := time.Now()
+		r.SetGate(fsm.ConnSweep)
+		r.until(5*time.Second, "connected", func() bool { return r.sum(ups) > before })
+		if time.Since(start) > 150*time.Millisecond {
+			slow++
+		}
+		r.SetGate(fsm.ConnOpen)
+		wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
+	}
+	if slow > 3 {
+		t.Errorf("%d of 6 sweeps took longer than 150 ms: asking has no effect", slow)
 	}
 }
 
