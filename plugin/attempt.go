@@ -154,6 +154,9 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 	}
 	if a.own {
 		a.in.courier.Own(r)
+		if r.Short() { // given up before it was ours
+			a.in.courier.Supply(r, a.job.tag, b)
+		}
 	}
 	a.in.reportFaults(a.job.tag, &a.enc.faults)
 	a.in.keepUnusable(r, a.job.tag, a.job.chunk, unusable)

@@ -31,6 +31,29 @@ func BenchmarkFlush_Refused(b *testing.B) {
 	}
 }
 
+// BenchmarkFlush_Acknowledged is a flush whose chunk is acknowledged at once, without and
+// with state_path, which must not cost it anything.
+func BenchmarkFlush_Acknowledged(b *testing.B) {
+	for name, path := range map[string]string{"memory": "", "state_path": b.TempDir()} {
+		b.Run(name, func(b *testing.B) {
+			net := reconnecttest.NewNetwork("a:1")
+			net.AckDelay = 0
+			in, err := New(Options{Config: decode(b, settings{"state_path": path}), Open: net.Open, Relay: flblog.NewRelay(&host{}, "bench")})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer in.Close()
+			chunk := records(1, 10)
+			b.ReportAllocs()
+			for b.Loop() {
+				if in.Flush(chunk, "tag", true) != OK {
+					b.Fatal("not acknowledged")
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkEncode is a chunk of 1000 small records on its way to a batch.
 func BenchmarkEncode(b *testing.B) {
 	e, err := newEncoder(decode(b, nil))

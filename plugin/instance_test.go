@@ -220,6 +220,9 @@ func TestInstance_OutageRefusesAtOnceAndDoublesNothing(t *testing.T) {
 		if n := b.host.count("ERROR"); n != 1 {
 			t.Errorf("%d error lines for one outage", n)
 		}
+		if n := b.host.count("ERROR") + b.host.count("WARN"); n > 20 {
+			t.Errorf("%d warnings and errors in ten minutes", n)
+		}
 	})
 }
 

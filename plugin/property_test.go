@@ -3,11 +3,17 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/reconnect/reconnecttest"
@@ -20,7 +26,8 @@ type account struct {
 	// copies[v][i] is how often record i of content v was written; all copies of a content
 	// have the same records, so that a complete delivery adds one to each.
 	copies map[string]int
-	// again[v] is how many more copies there may be: the report said "possibly persisted".
+	// again[v] is how many more copies there may be: the report said "possibly persisted", or a
+	// crash came before it.
 	again map[string]int
 	// chunks[v] is how many chunks have the content, ok[v] how many were answered with OK.
 	chunks, ok map[string]int
@@ -71,110 +78,279 @@ func contentChunk(content, padding int) (chunk []byte, values []string) {
 	return chunk, values
 }
 
-// Random interleavings of flush, retry, drop, report, expiry, outage, lost clients and
-// reload against a model. Whatever happens, every OK stands for one complete delivery, and
-// nothing is written twice unless a report said that it may have been.
+// world is the agent's process, and the one after it when it ends.
+type world struct {
+	t    *testing.T
+	s    settings
+	acc  *account
+	host *host
+	// judge is what the brokers do, see reconnecttest.Network.Reject.
+	judge func(reconnecttest.Message) *reconnect.Failure
+	net   *reconnecttest.Network
+	in    atomic.Pointer[Instance]
+	// values are those of each chunk.
+	values map[string][]string
+
+	mu       sync.Mutex
+	flushing map[flushed]int // calls that have not returned
+	crashed  []*Instance
+}
+
+// flushed is a chunk that was brought to an instance.
+type flushed struct {
+	in    *Instance
+	chunk string
+}
+
+// start begins a process.
+func (w *world) start() {
+	w.t.Helper()
+	in, err := New(Options{Config: decode(w.t, w.s), Open: w.net.Open, Relay: flblog.NewRelay(w.host, "test")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.in.Store(in)
+}
+
+func (w *world) newNetwork() {
+	w.net = reconnecttest.NewNetwork("a:1")
+	w.net.Reject = w.judge
+}
+
+// flush is one attempt of Fluent Bit's. If the process was killed meanwhile, its answer was
+// not heard.
+func (w *world) flush(chunk []byte, worker bool) Result {
+	in := w.in.Load()
+	w.count(in, chunk, 1)
+	r := in.Flush(chunk, "tag", worker)
+	w.count(in, chunk, -1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains(w.crashed, in) {
+		return Retry
+	}
+	return r
+}
+
+func (w *world) count(in *Instance, chunk []byte, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flushing[flushed{in, string(chunk)}] += n
+}
+
+// crash kills the process. What was in flight may come twice: chunks that a flush waits for,
+// those that lie in the ledger and are not complete, and those in custody.
+func (w *world) crash() {
+	disk := diskAfterCrash(w.t, w.s["state_path"])
+	in := w.in.Load()
+	w.mu.Lock()
+	w.crashed = append(w.crashed, in)
+	for f, n := range w.flushing {
+		if f.in == in {
+			w.allow(f.chunk, n+len(w.incomplete(in, f.chunk)))
+		}
+	}
+	w.mu.Unlock()
+	w.net.Set(reconnecttest.Down)
+	w.s["state_path"] = disk
+	w.allowCustody()
+	w.newNetwork()
+	w.start()
+}
+
+// incomplete takes the receipts of a chunk out of the ledger and returns those that are not
+// complete.
+func (w *world) incomplete(in *Instance, chunk string) (rs []*delivery.Receipt) {
+	key := delivery.KeyOf("tag", []byte(chunk))
+	for r := in.ledger.Take(key); r != nil; r = in.ledger.Take(key) {
+		if !r.Complete() {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// stop ends the process in good order and starts it again. What waits for the rest of a
+// chunk is known; only chunks in custody are written again as a whole.
+func (w *world) stop() {
+	w.in.Load().Close()
+	w.allowCustody()
+	w.start()
+}
+
+// allow lets n more copies of a chunk's records be.
+func (w *world) allow(chunk string, n int) {
+	w.acc.mu.Lock()
+	defer w.acc.mu.Unlock()
+	for _, v := range w.values[chunk] {
+		w.acc.again[v] += n
+	}
+}
+
+func (w *world) allowCustody() {
+	for _, file := range files(w.t, w.s["state_path"]) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for chunk := range w.values {
+			if strings.HasSuffix(string(data), "tag"+chunk) {
+				w.allow(chunk, 1)
+			}
+		}
+	}
+}
+
+// Random interleavings of flush, retry, drop, report, expiry, outage, lost clients, reload,
+// stop and crash against a model. Whatever happens, every OK stands for one complete
+// delivery, and nothing is written twice unless a report said that it may have been, or a
+// crash came before the report.
 func TestProperty_EveryOKIsOneDelivery(t *testing.T) {
-	seeds := 60
+	seeds := 40
 	if testing.Short() {
 		seeds = 10
 	}
 	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { runProperty(t, seed) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			path := ""
+			if seed%2 == 1 {
+				path = t.TempDir()
+			}
+			synctest.Test(t, func(t *testing.T) { runProperty(t, seed, path) })
+		})
 	}
 }
 
-func runProperty(t *testing.T, seed uint64) {
+func runProperty(t *testing.T, seed uint64, path string) {
 	rng := rand.New(rand.NewPCG(seed, 99))
-	s := settings{
-		"queue_limit": "1MiB", "custody_limit": "1MiB", "receipt_ttl": "2m", "stall_timeout": "20s", "reload_timeout": "5s",
-		"ordered": fmt.Sprint(seed%4 == 3), "ordered_wait": "30s",
+	acc := newAccount()
+	w := &world{
+		t: t, acc: acc, host: &host{}, values: map[string][]string{}, flushing: map[flushed]int{},
+		s: settings{
+			"queue_limit": "1MiB", "custody_limit": "1MiB", "receipt_ttl": "2m", "stall_timeout": "20s", "reload_timeout": "5s",
+			"ordered": fmt.Sprint(seed%4 == 3), "ordered_wait": "30s", "state_path": path,
+		},
 	}
-	inBubble(t, s, func(b *bench) {
-		acc := newAccount()
-		var judging sync.Mutex // of rng in the broker's goroutine
-		broker := rand.New(rand.NewPCG(seed, 7))
-		calm := false
-		b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
-			judging.Lock()
-			defer judging.Unlock()
-			if calm {
-				acc.mu.Lock()
-				acc.copies[m.Value]++
-				acc.mu.Unlock()
-				return nil
-			}
-			return acc.judge(broker, m, b.inFlight() > 1)
-		}
-		var agents sync.WaitGroup
-		for range 40 {
-			content, padding := rng.IntN(15), 0
-			if content%5 == 0 {
-				padding = 30_000 // four of them fill the queue
-			}
-			chunk, values := contentChunk(content, padding)
-			acc.mu.Lock()
-			for _, v := range values {
-				acc.chunks[v]++
-			}
-			acc.mu.Unlock()
-			attempts := 1 + rng.IntN(60) // Retry_Limit
-			if rng.IntN(3) > 0 {
-				attempts = 1 << 30
-			}
-			start := time.Duration(rng.IntN(240)) * time.Second
-			between := 100*time.Millisecond + time.Duration(rng.IntN(8000))*time.Millisecond
-			worker := rng.IntN(2) == 0
-			agents.Go(func() {
-				time.Sleep(start)
-				for range attempts {
-					if b.Flush(chunk, "tag", worker) == OK {
-						acc.mu.Lock()
-						for _, v := range values {
-							acc.ok[v]++
-						}
-						acc.mu.Unlock()
-						return
-					}
-					time.Sleep(between)
-				}
-			})
-		}
-		for range 60 {
-			time.Sleep(time.Duration(rng.IntN(8000)) * time.Millisecond)
-			switch rng.IntN(10) {
-			case 0, 1:
-				b.net.Set(reconnecttest.Down)
-			case 2:
-				b.net.Set(reconnecttest.Mute)
-			case 3:
-				b.net.Cut()
-			case 4:
-				if b.reload.Load() == 0 {
-					b.expectReload()
-				} else {
-					b.reload.Store(0)
-				}
-			case 5:
-				b.net.Client().Fatal(fsm.ClassFatal, "out of order sequence number")
-			default:
-				b.net.Set(reconnecttest.Serving)
-			}
-			if q := b.courier.Status().Queued; q > 2<<20 {
-				t.Errorf("%d bytes are held, above the limit", q)
-			}
-		}
+	var judging sync.Mutex // of what follows, in the brokers' goroutines
+	broker := rand.New(rand.NewPCG(seed, 7))
+	calm, denied := false, false // denied: the first record of each chunk waits for an operator
+	w.judge = func(m reconnecttest.Message) *reconnect.Failure {
 		judging.Lock()
-		calm = true
-		judging.Unlock()
-		b.net.Set(reconnecttest.Serving)
-		agents.Wait()
-		time.Sleep(time.Minute)
-		acc.check(t)
-		if st := b.courier.Status(); st.Open != 0 || st.Queued != 0 || st.Receipts != 0 {
-			t.Errorf("left: %+v", st)
+		defer judging.Unlock()
+		if calm {
+			acc.mu.Lock()
+			acc.copies[m.Value]++
+			acc.mu.Unlock()
+			return nil
 		}
-	})
+		if denied && strings.Contains(m.Value, "/0") {
+			return &reconnect.Failure{Class: fsm.ClassAuthorization, Code: 29, Text: "topic authorization failed"}
+		}
+		return acc.judge(broker, m, w.in.Load().sup.Outstanding() > 1)
+	}
+	w.newNetwork()
+	w.start()
+	time.Sleep(time.Second)
+	var agents sync.WaitGroup
+	for range 40 {
+		content, padding := rng.IntN(15), 0
+		if content%5 == 0 {
+			padding = 30_000 // four of them fill the queue
+		}
+		chunk, values := contentChunk(content, padding)
+		acc.mu.Lock()
+		for _, v := range values {
+			acc.chunks[v]++
+		}
+		acc.mu.Unlock()
+		w.values[string(chunk)] = values
+		attempts := 1 + rng.IntN(60) // Retry_Limit
+		if rng.IntN(3) > 0 {
+			attempts = 1 << 30
+		}
+		start := time.Duration(rng.IntN(240)) * time.Second
+		between := 100*time.Millisecond + time.Duration(rng.IntN(8000))*time.Millisecond
+		worker := rng.IntN(2) == 0
+		agents.Go(func() {
+			time.Sleep(start)
+			for range attempts {
+				if w.flush(chunk, worker) == OK {
+					acc.mu.Lock()
+					for _, v := range values {
+						acc.ok[v]++
+					}
+					acc.mu.Unlock()
+					return
+				}
+				time.Sleep(between)
+			}
+		})
+	}
+	for range 60 {
+		time.Sleep(time.Duration(rng.IntN(8000)) * time.Millisecond)
+		in := w.in.Load()
+		switch rng.IntN(13) {
+		case 0, 1:
+			w.net.Set(reconnecttest.Down)
+		case 2:
+			w.net.Set(reconnecttest.Mute)
+		case 3:
+			w.net.Cut()
+		case 4:
+			if in.reload.Load() == 0 {
+				in.expectReload()
+			} else {
+				in.reload.Store(0)
+			}
+		case 5:
+			w.net.Client().Fatal(fsm.ClassFatal, "out of order sequence number")
+		case 6:
+			if path != "" {
+				w.crash()
+			}
+		case 7:
+			if path != "" {
+				w.stop()
+			}
+		case 8:
+			judging.Lock()
+			denied = !denied
+			judging.Unlock()
+		default:
+			w.net.Set(reconnecttest.Serving)
+		}
+		if q := w.in.Load().courier.Status().Queued; q > 2<<20 {
+			t.Errorf("%d bytes are held, above the limit", q)
+		}
+	}
+	judging.Lock()
+	calm = true
+	judging.Unlock()
+	w.net.Set(reconnecttest.Serving)
+	agents.Wait()
+	time.Sleep(time.Minute)
+	acc.check(t)
+	in := w.in.Load()
+	short := 0 // chunks whose bytes are needed again, and that Fluent Bit has given up
+	for chunk := range w.values {
+		for _, r := range w.incomplete(in, chunk) {
+			if r.Short() {
+				short++
+			}
+		}
+	}
+	if st := in.courier.Status(); st.Queued != 0 || st.Owned != 0 || st.Receipts != short {
+		t.Errorf("left: %+v, %d chunks are short", st, short)
+	}
+	if path != "" {
+		if left := files(t, w.s["state_path"]); len(left) > 0 {
+			t.Errorf("chunks that were delivered are still in custody: %q", left)
+		}
+	}
+	for _, in := range append(w.crashed, in) {
+		in.Close()
+	}
+	time.Sleep(time.Minute) // the timers of the supervisors' own lines end
 }
 
 // check compares at the end.

@@ -2,11 +2,14 @@ package plugin
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/reconnect/reconnecttest"
 )
 
@@ -191,6 +194,30 @@ func TestReload_WhatDoesNotFitKeepsWaiting(t *testing.T) {
 		// A reload that is not over after minutes has failed.
 		time.Sleep(takeOverFor)
 		a.want(Retry, records(1, 4000))
+	})
+}
+
+// The bytes of a chunk whose topic is in trouble are given up when there are many, but not
+// those of one that Fluent Bit has no longer.
+func TestReload_AChunkOfABadTopicKeepsItsBytes(t *testing.T) {
+	inProcess(t, func(p *process) {
+		var denied atomic.Bool
+		denied.Store(true)
+		p.net.Reject = func(reconnecttest.Message) *reconnect.Failure {
+			if denied.Load() {
+				return &reconnect.Failure{Class: fsm.ClassAuthorization, Text: "topic authorization failed"}
+			}
+			return nil
+		}
+		a := p.start(settings{"queue_limit": "1MiB"})
+		a.want(Retry, records(1, 1))
+		a.want(Retry, records(2, 1))
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(10, 4000))
+		denied.Store(false)
+		time.Sleep(10 * time.Second)
+		p.wantStored(4002)
 	})
 }
 

@@ -103,6 +103,7 @@ type Courier struct {
 	// troubled are the topics whose messages an operator must help.
 	troubled map[string]*trouble
 	current  *Receipt // ordered: the one chunk under way
+	window   window   // ruled by the pump
 
 	queued       int64 // bytes that wait or are in the client's hands
 	stuck        int64 // of them, those that wait for an operator

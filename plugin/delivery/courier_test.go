@@ -206,6 +206,8 @@ var (
 	tooLarge  = reconnect.Failure{Class: fsm.ClassRecord, Code: 10}
 	refused   = reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true}
 	noTopic   = reconnect.Failure{Class: fsm.ClassTopic, Code: 3}
+
+	noPartition = reconnect.Failure{Class: fsm.ClassTopic, Code: codeUnknownPartition}
 )
 
 func TestCourier_HandsOverAtOnceAndCompletes(t *testing.T) {
@@ -236,21 +238,94 @@ func TestCourier_WhatWaitsGoesOutByItself(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.wantSent()
 		r.s.set(true)
-		h := r.wantSent("t:1", "t:2")
-		h[0].report(nil)
+		r.wantSent("t:1")[0].report(nil) // first one, as a proof
+		h := r.wantSent("t:2")
 		r.wantComplete(x, true)
 		// A client that is given up gives everything back, and that goes out before what is new.
 		r.s.set(false)
 		y := r.post("a", "t:3")
-		h[1].all(transient)
+		h[0].all(transient)
 		z := r.post("a", "t:4")
 		r.wantSent()
 		r.s.set(true)
-		for _, h := range r.wantSent("t:2", "t:3", "t:4") {
+		r.wantSent("t:2")[0].report(nil)
+		for _, h := range r.wantSent("t:3", "t:4") {
 			h.report(nil)
 		}
 		r.wantComplete(y, true)
 		r.wantComplete(z, true)
+	})
+}
+
+// After an outage one chunk goes first, then more with every quick answer.
+func TestCourier_TheWindowOpensWithQuickAnswers(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		time.Sleep(time.Second)
+		for range 40 {
+			r.post("a", "t:1")
+		}
+		r.s.set(true)
+		sent, rounds := 0, 0
+		for sent < 40 {
+			handed := r.s.take()
+			if rounds == 0 && len(handed) != 1 {
+				t.Fatalf("%d went first", len(handed))
+			}
+			sent += len(handed)
+			time.Sleep(10 * time.Millisecond)
+			for _, h := range handed {
+				h.report(nil)
+			}
+			if rounds++; rounds > 6 {
+				t.Fatalf("%d sent after %d rounds", sent, rounds)
+			}
+		}
+		r.post("a", "t:1") // at once: there is no bound any longer
+		r.wantSent("t:1")
+	})
+}
+
+// What waits is not poured into a slow link.
+func TestCourier_TheWindowStaysNarrowOnASlowLink(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		time.Sleep(time.Second)
+		for range 20 {
+			r.post("a", "t:1")
+		}
+		r.s.set(true)
+		most, sent := 0, 0
+		var out []*handed
+		for range 200 { // one answer in 400 ms
+			out = append(out, r.s.take()...)
+			most = max(most, len(out))
+			time.Sleep(400 * time.Millisecond)
+			if len(out) > 0 {
+				out[0].report(nil)
+				out = out[1:]
+				sent++
+			}
+		}
+		if sent != 20 || most > 4 {
+			t.Errorf("%d sent, %d at a time", sent, most)
+		}
+	})
+}
+
+// A partition without a leader must not hold up the rest.
+func TestCourier_TheWindowLetsOthersPassWhatIsStuck(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.s.set(false)
+		time.Sleep(time.Second)
+		for _, text := range []string{"t:1", "u:2", "u:3", "u:4"} {
+			r.post("a", text)
+		}
+		r.s.set(true)
+		r.wantSent("t:1")
+		time.Sleep(drip)
+		r.wantSent("u:2")[0].report(nil)
+		r.wantSent("u:3", "u:4")
 	})
 }
 
@@ -344,9 +419,9 @@ func TestCourier_ATopicInTroubleWaitsByItself(t *testing.T) {
 		}
 		y := r.post("b", "bad:3", "t:4")
 		r.wantSent("t:4")[0].report(nil)
-		for i := range 4 {
+		for range 4 {
 			time.Sleep(5 * time.Second)
-			r.wantSent([]string{"bad:3", "bad:1"}[(i+1)%2])[0].all(noTopic) // in turns
+			r.wantSent("bad:1")[0].all(noTopic)
 		}
 		if st := r.Status(); !slices.Equal(st.Topics, []string{"bad"}) || st.Open != 2 {
 			t.Errorf("%+v", st)
@@ -363,6 +438,23 @@ func TestCourier_ATopicInTroubleWaitsByItself(t *testing.T) {
 		if st := r.Status(); len(st.Topics) != 0 || len(r.rejected) != 0 {
 			t.Errorf("%+v, rejected %q", st, r.rejected)
 		}
+	})
+}
+
+// A message that names a partition which is not there must not keep the others of its topic.
+func TestCourier_ProbesTakeTurnsWhenThePartitionIsUnknown(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x := r.post("a", "t:1")
+		r.wantSent("t:1")[0].all(noPartition)
+		y := r.post("b", "t:2")
+		time.Sleep(5 * time.Second)
+		r.wantSent("t:1")[0].all(noPartition)
+		time.Sleep(5 * time.Second)
+		r.wantSent("t:2")[0].report(nil)
+		r.wantComplete(y, true)
+		r.wantSent("t:1")[0].all(noPartition)
+		r.wantComplete(x, false)
+		r.Stop()
 	})
 }
 

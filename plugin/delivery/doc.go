@@ -16,4 +16,7 @@
 // one delivery, and two chunks with equal bytes are two deliveries, whichever of the two
 // calls collects which. The content hash is computed only when there is something to find or
 // to keep: a chunk that is acknowledged in time costs nothing here.
+//
+// A [Journal] is told of what the next process must know: receipts in the ledger that are
+// complete, and at the end those that are partly. [Ledger.Restore] brings them back.
 package delivery

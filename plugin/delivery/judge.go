@@ -62,7 +62,6 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	answered := acked > 0
 	c.mu.Lock()
 	c.queued -= p.size
-	c.takeBack(p)
 	var lists [numVerdicts][]int // of failures
 	for i := range r.failures {
 		f := &r.failures[i]
@@ -71,9 +70,13 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 		if f.Status == reconnect.PossiblyPersisted && v != never {
 			c.counts.Doubtful++
 		}
-		answered = answered || f.Class == fsm.ClassRecord && !f.Refused
+		answered = answered || (v == waits || f.Class == fsm.ClassRecord) && !f.Refused
 	}
 	acked += len(lists[written])
+	if answered {
+		c.window.answered(p, time.Now(), c.o.Limit)
+	}
+	c.takeBack(p)
 	c.probed(p, acked > 0)
 	c.sendAgain(r, lists[again])
 	c.sendAlone(r, lists[suspect])
@@ -202,22 +205,32 @@ func (c *Courier) letWait(r *result, list []int) {
 		t.failure = r.failures[group[0]]
 		q := r.pickLeft(group)
 		c.queued += q.size
-		c.wait(q, t)
+		// A probe that failed goes first again, to keep the order, unless its failure may be its
+		// own: then another one asks next time.
+		c.wait(q, t, r.probe && t.failure.Code != codeUnknownPartition)
 		r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: topic, Count: len(group), Failure: t.failure, Waits: true})
 	}
 }
 
+// codeUnknownPartition is librdkafka's: the topic may be fine, and a message that names its
+// partition is not.
+const codeUnknownPartition = -190
+
 // wait puts a part to its topic in trouble. Such parts may fill half of the room: beyond
 // that their bytes are given up, as Fluent Bit has them too and comes back with them, so
 // that a bad topic does not keep the good ones from their room.
-func (c *Courier) wait(p *part, t *trouble) {
+func (c *Courier) wait(p *part, t *trouble, first bool) {
 	if !p.receipt.owned && p.letters == nil && len(t.parts) > 0 && c.stuck+p.size > c.o.Limit/2 {
 		c.queued -= p.size
 		p.receipt.forgone = append(p.receipt.forgone, p.chunkIndexes()...)
 		slices.Sort(p.receipt.forgone)
 	} else {
 		c.stuck += p.size
-		t.parts = append(t.parts, p)
+		if first {
+			t.parts = slices.Insert(t.parts, 0, p)
+		} else {
+			t.parts = append(t.parts, p)
+		}
 	}
 	p.receipt.wait(p.messages)
 }

@@ -55,7 +55,7 @@ func withJournal(t *testing.T, f func(a *agent)) {
 	t.Helper()
 	a := &agent{Ledger: NewLedger(time.Hour, 3), journal: &notes{memos: map[uint64]Memo{}}}
 	a.Restore(nil, a.journal, nil)
-	inBubble(t, Options{Completed: a.Ledger.Completed}, func(r *rig) {
+	inBubble(t, Options{Completed: a.Completed}, func(r *rig) {
 		a.rig = r
 		f(a)
 	})
@@ -132,7 +132,7 @@ func TestLedger_NotesWhatIsPartlyDelivered(t *testing.T) {
 	lost := reconnect.Failure{Class: fsm.ClassTransient}
 	refused := reconnect.Failure{Class: fsm.ClassRecord, Refused: true}
 	withJournal(t, func(a *agent) {
-		a.Ledger.limit = 10
+		a.limit = 10
 		none, some := a.post("t", "t:1"), a.post("t", "t:2", "t:3", "t:4", "t:5")
 		h := a.wantSent("t:1", "t:2 t:3 t:4 t:5")
 		topic := a.post("t", "bad:6", "t:7")

@@ -30,6 +30,8 @@ type part struct {
 	probe bool
 	// letters is set for copies that go to the dead-letter topic.
 	letters any
+	// sent is when the pump handed the part over; zero if the flush itself did.
+	sent time.Time
 	// tries counts how often the messages came back; due is when to send them again.
 	tries int
 	due   time.Time

@@ -10,11 +10,15 @@ func (c *Courier) run() {
 	defer close(c.ended)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for {
+	for shut := false; ; {
 		c.mu.Lock()
 		s := c.sender
-		c.mu.Unlock()
 		admitted, opened := s.Admitted()
+		if admitted && shut {
+			c.window.narrow()
+		}
+		shut = !admitted
+		c.mu.Unlock()
 		var due <-chan time.Time
 		if admitted {
 			opened = nil // it is closed, and says no more
@@ -58,6 +62,21 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 		return nil, time.Time{}
 	}
 	at := c.wakeDelayed(now)
+	if wait := c.window.full(now); !wait.IsZero() {
+		return nil, earlier(at, wait)
+	}
+	p, at := c.choose(now, at)
+	switch {
+	case p != nil:
+		c.window.lend(p, now)
+	case len(c.returned)+len(c.ready) == 0:
+		c.window.drained()
+	}
+	return p, at
+}
+
+// choose takes the part whose turn it is.
+func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 	for topic, b := range c.barred {
 		if !b.sent && c.hands[topic] == 0 && c.turn(b.parts[0]) {
 			p := b.parts[0]
@@ -114,7 +133,7 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.
@@ -147,6 +166,7 @@ func (c *Courier) lend(p *part) *part {
 
 // takeBack notes that the client has the part no longer.
 func (c *Courier) takeBack(p *part) {
+	c.window.takeBack(p)
 	p.inHands(false)
 	for _, t := range p.topics {
 		if c.hands[t]--; c.hands[t] == 0 {
@@ -175,9 +195,7 @@ func (c *Courier) putBack(p *part) {
 	case p.probe:
 		t := c.troubled[p.topics[0]]
 		t.probing, p.probe = false, false
-		t.parts = slices.Insert(t.parts, 0, p)
-		c.stuck += p.size
-		p.receipt.wait(p.messages)
+		c.wait(p, t, true)
 	default:
 		c.returned = slices.Insert(c.returned, 0, p)
 	}
@@ -234,7 +252,7 @@ func (c *Courier) file(p *part) {
 	for topic, list := range lists {
 		for _, q := range p.split(list) {
 			c.queued += q.size
-			c.wait(q, c.troubled[topic])
+			c.wait(q, c.troubled[topic], false)
 		}
 	}
 }

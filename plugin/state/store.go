@@ -177,6 +177,6 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.removals.Wait()
-	err := s.journal.close()
+	err := s.close()
 	return errors.Join(err, s.lock.Close())
 }

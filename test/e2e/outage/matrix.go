@@ -62,7 +62,7 @@ func clusterRuns() []Run {
 	var rolling, moves []Step
 	for node := 1; node <= 3; node++ {
 		rolling = append(rolling, outage(stopNodes(node), 3*s, startNodes(node)), wait(5*s))
-		moves = append(moves, outage(moveLeaders(node), 0, wait(0)), wait(6*s))
+		moves = append(moves, outage(moveLeaders(), 0, wait(0)), wait(6*s))
 	}
 	return []Run{
 		{

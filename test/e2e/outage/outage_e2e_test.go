@@ -20,11 +20,10 @@ import (
 )
 
 var (
-	full   = flag.Bool("full", false, "run the whole matrix, not only the short runs")
-	only   = flag.String("faults", "", "run those whose name, a slash and host match this pattern, short or not")
-	lanes  = flag.Int("lanes", 4, "how many runs at a time")
-	meters = flag.Bool("metrics", false, "make the plugin serve its counters and compare them with the audit")
-	out    = flag.String("out", "", "the folder for results and plots; empty means build/outage")
+	full  = flag.Bool("full", false, "run the whole matrix, not only the short runs")
+	only  = flag.String("faults", "", "run those whose name, a slash and host match this pattern, short or not")
+	lanes = flag.Int("lanes", 4, "how many runs at a time")
+	out   = flag.String("out", "", "the folder for results and plots; empty means build/outage")
 )
 
 // installPatience is how long fetching Kafka may take, runPatience how long one run may.
@@ -152,7 +151,7 @@ func hosts(t *testing.T) []Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []Host{{Kind: "chost", Program: chost, Plugin: plugin, Metrics: *meters}}
+	all := []Host{{Kind: "chost", Program: chost, Plugin: plugin}}
 	fluentBit, version, err := rig.FindFluentBit(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +161,7 @@ func hosts(t *testing.T) []Host {
 		return all
 	}
 	t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
-	return append(all, Host{Kind: "fluent-bit", Program: fluentBit, Plugin: plugin, Metrics: *meters})
+	return append(all, Host{Kind: "fluent-bit", Program: fluentBit, Plugin: plugin})
 }
 
 // work does all jobs, some at a time, and tells of each on standard output as it goes: it takes long.

@@ -281,18 +281,26 @@ func deleteTopic(ctx context.Context, w *world) error {
 
 func makeTopic(ctx context.Context, w *world) error { return w.makeTopic(ctx) }
 
-// moveLeaders makes the first replica of each partition another one, and then the leader.
-func moveLeaders(by int) Step {
+// moveLeaders makes another replica of each partition the first one and has it elected. It returns when each partition is led
+// by the wanted node, which is the one after the node that led it.
+func moveLeaders() Step {
 	return func(ctx context.Context, w *world) error {
-		return w.arena.admin(ctx, func(ctx context.Context, client *kadm.Client) error {
-			var order kadm.AlterPartitionAssignmentsReq
-			for p := range int32(partitions) {
-				var replicas []int32
-				for i := range int32(3) {
-					replicas = append(replicas, (p+int32(by)+i)%3+1)
-				}
-				order.Assign(w.topic, p, replicas)
+		ctx, cancel := context.WithTimeout(ctx, startPatience)
+		defer cancel()
+		var order kadm.AlterPartitionAssignmentsReq
+		var topics kadm.TopicsSet
+		wanted := map[int]int{}
+		for p := range partitions {
+			led, err := w.arena.cluster.Leader(ctx, w.topic, p)
+			if err != nil {
+				return err
 			}
+			first := led%3 + 1
+			wanted[p] = first
+			order.Assign(w.topic, int32(p), []int32{int32(first), int32(first%3 + 1), int32((first+1)%3 + 1)})
+			topics.Add(w.topic, int32(p))
+		}
+		return w.arena.admin(ctx, func(ctx context.Context, client *kadm.Client) error {
 			moved, err := client.AlterPartitionAssignments(ctx, order)
 			if err == nil {
 				err = moved.Error()
@@ -300,19 +308,40 @@ func moveLeaders(by int) Step {
 			if err != nil {
 				return fmt.Errorf("changing the order of replicas: %w", err)
 			}
-			var topics kadm.TopicsSet
-			topics.Add(w.topic, 0, 1, 2)
-			elected, err := client.ElectLeaders(ctx, kadm.ElectPreferredReplica, topics)
-			if err != nil {
-				return fmt.Errorf("electing leaders: %w", err)
-			}
-			for _, one := range elected[w.topic] {
-				if one.Err != nil && !errors.Is(one.Err, kerr.ElectionNotNeeded) {
-					return fmt.Errorf("electing the leader of partition %d: %w", one.Partition, one.Err)
-				}
-			}
-			return w.inSync(ctx)
+			return w.elect(ctx, client, topics, wanted)
 		})
+	}
+}
+
+// elect asks for the election of the first replicas until they lead: the new order takes effect a little later.
+func (w *world) elect(ctx context.Context, client *kadm.Client, topics kadm.TopicsSet, wanted map[int]int) error {
+	for {
+		elected, err := client.ElectLeaders(ctx, kadm.ElectPreferredReplica, topics)
+		if err != nil {
+			return fmt.Errorf("electing leaders: %w", err)
+		}
+		for _, one := range elected[w.topic] {
+			if one.Err != nil && !errors.Is(one.Err, kerr.ElectionNotNeeded) && !errors.Is(one.Err, kerr.PreferredLeaderNotAvailable) {
+				return fmt.Errorf("electing the leader of partition %d: %w", one.Partition, one.Err)
+			}
+		}
+		led := 0
+		for p, node := range wanted {
+			leader, err := w.arena.cluster.Leader(ctx, w.topic, p)
+			if err != nil {
+				return err
+			}
+			if leader == node {
+				led++
+			}
+		}
+		if led == len(wanted) {
+			w.say("the leaders are %v", wanted)
+			return w.inSync(ctx)
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting for the leaders %v: %w", wanted, err)
+		}
 	}
 }
 

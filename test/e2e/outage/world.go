@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,8 +21,6 @@ import (
 type Host struct {
 	// Kind is "chost" or "fluent-bit"; Program and Plugin are files.
 	Kind, Program, Plugin string
-	// Metrics makes the plugin serve its counters, which are then compared with the audit.
-	Metrics bool
 }
 
 // A world is one run at work.
@@ -35,7 +32,7 @@ type world struct {
 	say   func(format string, args ...any)
 	names *rig.Names // nil unless the host has names of its own
 
-	meterAt string // where the plugin serves its counters; empty if it does not
+	meterAt string // where the plugin serves its counters
 
 	host  rig.Host
 	tally *rig.Tally
@@ -81,20 +78,18 @@ func (run Run) do(ctx context.Context, host Host, a *arena, dir, log string, say
 		run: run, arena: a, dir: dir, say: say, tally: rig.NewTally(),
 		topic: run.Name + "-" + host.Kind,
 	}
-	if host.Metrics {
-		lease, err := freeport.Take(1)
-		if err != nil {
-			return nil, err
-		}
-		defer lease.Release()
-		w.meterAt = fmt.Sprintf("127.0.0.1:%d", lease.Ports()[0])
+	lease, err := freeport.Take(1)
+	if err != nil {
+		return nil, err
 	}
+	defer lease.Release()
+	w.meterAt = fmt.Sprintf("127.0.0.1:%d", lease.Ports()[0])
 	if err := w.prepare(ctx, host); err != nil {
 		return nil, fmt.Errorf("preparing: %w", err)
 	}
 	defer func() { _ = w.host.Close() }()
 	watch, counters := watchMemory(&w.pid), readMeter(w.meterAt, &w.pid)
-	err := w.live(ctx)
+	err = w.live(ctx)
 	peak, samples := watch.end(), counters.end()
 	if err := w.keepLog(log); err != nil {
 		return nil, err
@@ -109,9 +104,7 @@ func (run Run) do(ctx context.Context, host Host, a *arena, dir, log string, say
 	r := w.measure(h)
 	r.Host, r.PeakRSS = host.Kind, peak
 	w.judge(r, h)
-	if host.Metrics {
-		r.Failures = append(r.Failures, compare(samples, h, time.Now(), w.killed())...)
-	}
+	r.Failures = append(r.Failures, compare(samples, h, time.Now(), len(w.gone) > 0)...)
 	return r, nil
 }
 
@@ -122,11 +115,6 @@ func (w *world) keepLog(path string) error {
 		fmt.Fprintf(&b, "%s %s\n", line.At.Format("15:04:05.000"), line.Text)
 	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
-}
-
-// killed tells whether the agent was killed.
-func (w *world) killed() bool {
-	return slices.ContainsFunc(w.gone, func(g gap) bool { return g.killed })
 }
 
 // prepare makes the topic and the host.
@@ -175,13 +163,11 @@ func (w *world) section() string {
 	for _, line := range []string{
 		"Name kafka_reconnect", "Match *", "Brokers " + strings.Join(addrs, ","), "Topics " + w.topic,
 		"Retry_Limit no_limits", "Log_Level debug",
+		"state_path " + filepath.Join(w.dir, "state"), "metrics_listen " + w.meterAt,
 	} {
 		b.WriteString("    " + line + "\n")
 	}
 	own := w.arena.section() + w.run.Output
-	if w.meterAt != "" {
-		own += "metrics_listen " + w.meterAt + "\n"
-	}
 	for line := range strings.Lines(own) {
 		b.WriteString("    " + strings.TrimSpace(line) + "\n")
 	}
