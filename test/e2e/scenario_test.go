@@ -23,7 +23,7 @@ import (
 
 // atOnce is how many scenarios run at a time with each kind of Kafka. They mostly wait, so they are more than there are
 // cores. The long ones, which run beside them, hardly do anything.
-var atOnce = map[string]int{"real": 2, "embedded": 3, "long": 2}
+var atOnce = map[string]int{"real": 2, "embedded": 3, "long": 4}
 
 // TestMain lets testing start all scenarios at once: they wait for each other in setup, each kind for its own.
 func TestMain(m *testing.M) {

@@ -3,7 +3,10 @@ package rig
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -105,6 +108,103 @@ func TestNames_PointMovesAName(t *testing.T) {
 	text, err := os.ReadFile(names.hosts)
 	if want := "127.0.0.1 localhost\n127.0.0.3 kafka.test\n"; err != nil || string(text) != want {
 		t.Errorf("got %q, %v; want %q", text, err, want)
+	}
+}
+
+func TestTally_KnowsWhereRecordsAreToArrive(t *testing.T) {
+	tally := NewTally()
+	tally.accept(1, 6)
+	tally.send(1, 1, Topic)
+	tally.send(2, 3, "other")
+	tally.send(4, 4, Aside)
+	for topic, want := range map[string][]int64{Topic: {1, 5, 6}, "other": {2, 3}, "a copy": {1, 5, 6}} {
+		if got := slices.Sorted(tally.expected(topic)); !slices.Equal(got, want) {
+			t.Errorf("in %s: %d, want %d", topic, got, want)
+		}
+	}
+}
+
+func TestShape_IsTheSameForBothHosts(t *testing.T) {
+	s := Shape{Size: 20, Junk: true, Fields: map[string]string{"topic": "a b", "key": "k"}}
+	if got, want := s.options(), ` size=20 junk "key=k" "topic=a b"`; got != want {
+		t.Errorf("options %q, want %q", got, want)
+	}
+	if got, want := s.fields(), `,"key":"k","topic":"a b"`; got != want {
+		t.Errorf("fields %q, want %q", got, want)
+	}
+	if got, want := s.text(7), "record 7 xxxxxxxxxxx"; got != want {
+		t.Errorf("text %q, want %q", got, want)
+	}
+	if got := (Shape{}).text(7); len(got) != plainSize {
+		t.Errorf("a plain text has %d bytes", len(got))
+	}
+}
+
+func TestFileLetters(t *testing.T) {
+	path := t.TempDir() + "/dead.jsonl"
+	if letters, err := FileLetters(path); err != nil || letters != nil {
+		t.Errorf("a file that is not there: %v, %v", letters, err)
+	}
+	text := `{"time":"2026-03-01T12:00:00Z","kind":"too_large","code":10,"reason":"r","topic":"app","tag":"app","value":"{\"@timestamp\":1.0,\"seq\":12,\"log\":\"cut"}` +
+		"\n" + `{"kind":"undecodable","value":"*"}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	letters, err := FileLetters(path)
+	want := []Letter{{Kind: "too_large", Code: 10, Reason: "r", Topic: "app", Tag: "app", Number: 12}, {Kind: "undecodable"}}
+	if err != nil || !slices.Equal(letters, want) {
+		t.Errorf("%+v, %v; want %+v", letters, err, want)
+	}
+	if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FileLetters(path); err == nil {
+		t.Error("half a line is no error")
+	}
+}
+
+func TestResourcesOf_SeesASocket(t *testing.T) {
+	before, err := ResourcesOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	after, err := ResourcesOf(os.Getpid())
+	if err != nil || after.Sockets != before.Sockets+1 || after.Files <= before.Files || after.Threads < 1 || after.Memory < 1<<20 {
+		t.Errorf("%v, %v; before: %v", after, err, before)
+	}
+	if _, err := ResourcesOf(-1); err == nil {
+		t.Error("no process is no error")
+	}
+}
+
+func TestMetric_SumsTheSeriesWithTheLabels(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "# TYPE a_total counter\na_total{i=\"0\",class=\"x\"} 2\na_total{i=\"1\",class=\"x\"} 3\na_total{i=\"0\",class=\"y\"} 4\n# TYPE b gauge\nb 7\n")
+	}))
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	for _, c := range []struct {
+		name   string
+		labels map[string]string
+		want   float64
+	}{
+		{"a_total", nil, 9},
+		{"a_total", map[string]string{"class": "x"}, 5},
+		{"a_total", map[string]string{"class": "x", "i": "1"}, 3},
+		{"a_total", map[string]string{"class": "z"}, 0},
+		{"b", nil, 7},
+	} {
+		if got, err := Metric(t.Context(), addr, c.name, c.labels); err != nil || got != c.want {
+			t.Errorf("%s%v: %v, %v; want %v", c.name, c.labels, got, err, c.want)
+		}
+	}
+	if _, err := Metric(t.Context(), addr, "c", nil); err == nil {
+		t.Error("no such metric is no error")
 	}
 }
 
