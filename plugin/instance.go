@@ -13,6 +13,7 @@ import (
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/plugin/metrics"
+	"out_kafka_reconnect/plugin/schema"
 	"out_kafka_reconnect/reconnect"
 )
 
@@ -43,6 +44,7 @@ type Instance struct {
 	ledger  *delivery.Ledger
 	line    *delivery.Line // nil unless ordered
 	clerk   *clerk
+	schemas *schema.Source                   // nil unless the format needs a schema
 	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
 	relay   *flblog.Relay
 	log     *slog.Logger
@@ -87,12 +89,17 @@ type job struct {
 // New starts an instance. The error says what is wrong with the configuration as the
 // client sees it; no broker has to be reachable.
 func New(o Options) (*Instance, error) {
-	if _, err := newEncoder(o.Config); err != nil {
+	schemas, err := newSchemas(o.Config, o.Heir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := newEncoder(o.Config, schemas); err != nil {
 		return nil, fmt.Errorf("plugin: making the encoder: %w", err)
 	}
 	log := o.Relay.Logger()
 	in := &Instance{
 		cfg:     o.Config,
+		schemas: schemas,
 		relay:   o.Relay,
 		log:     log,
 		quiet:   newQuiet(log),
@@ -126,6 +133,7 @@ func New(o Options) (*Instance, error) {
 		in.clerk.courier = in.courier
 		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
 	}
+	in.startSchemas()
 	in.openMetrics(o.Name)
 	return in, nil
 }
@@ -232,7 +240,7 @@ func (in *Instance) hand(j *job) {
 // work serves one job after the other until the instance closes.
 func (in *Instance) work(j *job) {
 	defer in.workers.Done()
-	e, err := newEncoder(in.cfg)
+	e, err := newEncoder(in.cfg, in.schemas)
 	if err != nil { // New has made one of the same configuration
 		e = nil
 	}
@@ -257,6 +265,7 @@ func (in *Instance) end() bool {
 	}
 	in.closed = true
 	close(in.closing)
+	in.schemas.Close()
 	if in.parked != nil {
 		in.parked.Stop()
 	}
