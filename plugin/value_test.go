@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,6 +93,33 @@ func TestEncoder_Formats(t *testing.T) {
 				t.Errorf("set apart: %v; want %v", unfit, tt.unfit)
 			}
 		})
+	}
+}
+
+// The examples of docs/formats.md are what the formats write.
+func TestEncoder_Document(t *testing.T) {
+	text, err := os.ReadFile("../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := chunktest.Map(chunktest.Time(chunktest.Array(chunktest.Array(nil, 2), 2), 1700000000, 123456789), 0)
+	b = chunktest.Str(chunktest.Str(chunktest.Map(b, 4), "log"), "café ready")
+	b = chunktest.Str(chunktest.Str(b, "level"), "info")
+	b = chunktest.Float64(chunktest.Str(b, "took"), 0.5)
+	b = chunktest.Str(chunktest.Str(chunktest.Map(chunktest.Str(b, "k8s"), 1), "pod"), "web-1")
+	for _, s := range []settings{{"format": "json"}, {"format": "gelf", "gelf_short_message_key": "log"}, {"format": "raw", "raw_log_key": "log"}} {
+		e, err := newEncoder(decode(t, s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := e.encode(b, time.Now())
+		if len(batch.Messages) != 1 {
+			t.Fatalf("%v: %d messages", s, len(batch.Messages))
+		}
+		m := batch.Messages[0]
+		if want := "\n    " + string(batch.Data[m.ValOff:m.ValOff+m.ValLen]) + "\n"; !strings.Contains(string(text), want) {
+			t.Errorf("%v: the document lacks%s", s, want)
+		}
 	}
 }
 

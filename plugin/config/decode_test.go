@@ -147,13 +147,17 @@ var warnings = []warningCase{
 	{"time switched off", section{"format": "msgpack", "add_timestamp": "no", "timestamp_key": "t"}, []string{
 		"timestamp_key has no effect with add_timestamp false",
 	}},
-	{"password without user", section{"format": "avro", "schema_registry_url": "http://r", "schema_id": "7",
-		"schema_registry_version": "2", "schema.registry.http.password": "geheim"}, []string{
+	{"password without user", section{
+		"format": "avro", "schema_registry_url": "http://r", "schema_id": "7",
+		"schema_registry_version": "2", "schema.registry.http.password": "geheim",
+	}, []string{
 		"schema_registry_version has no effect without schema_registry_subject",
 		"schema.registry.http.password has no effect without schema_registry_http_user",
 	}},
-	{"two logins, two schemas", section{"format": "avro", "schema_registry_url": "http://r", "schema_registry_subject": "s",
-		"schema_str": "{}", "schema_registry_http_user": "u", "schema_registry_bearer_token": "geheim"}, []string{
+	{"two logins, two schemas", section{
+		"format": "avro", "schema_registry_url": "http://r", "schema_registry_subject": "s",
+		"schema_str": "{}", "schema_registry_http_user": "u", "schema_registry_bearer_token": "geheim",
+	}, []string{
 		"schema_str has no effect without schema_id: the schema is fetched",
 		"schema_registry_bearer_token has no effect beside schema_registry_http_user",
 	}},

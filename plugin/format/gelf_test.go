@@ -45,7 +45,8 @@ func TestGELF_Fields(t *testing.T) {
 		{"array", []string{str("arr"), arr(num(1), str("x"), "\xc3", arr(num(2)))}, `, "_arr":"1, x, true, 2"`},
 		{"empty array", []string{str("arr"), "\x90"}, `, "_arr":""`},
 		{
-			"map", []string{str("map"), string(fields(str("a"), string(fields(str("b"), num(1))), str("c"), str("d")))},
+			"map",
+			[]string{str("map"), string(fields(str("a"), string(fields(str("b"), num(1))), str("c"), str("d")))},
 			`, "_map_a_b":1, "_map_c":"d"`,
 		},
 		{"map with null, boolean, array", []string{str("m"), string(fields(str("n"), "\xc0", str("t"), "\xc3", str("a"), arr(num(1), num(2))))}, `, "_m_n":null, "_m_t":"true", "_m_a":"1, 2"`},
@@ -113,7 +114,8 @@ func TestGELF_Records(t *testing.T) {
 	}{
 		// The expectations of Fluent Bit's own tests.
 		{
-			"array as message", GELFConfig{ShortMessageKey: "t1"},
+			"array as message",
+			GELFConfig{ShortMessageKey: "t1"},
 			fields(str("t1"), arr("\xc3", "\xcf\x00\x00\x00\x00\x00\x00\x07\xe3", str("str")), str("t2"), "\xc2"),
 			`{"version":"1.1", "short_message":"true, 2019, str", "_t2":"false"` + gelfEnd,
 		},

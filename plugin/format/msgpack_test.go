@@ -31,7 +31,8 @@ func TestMsgPack_Time(t *testing.T) {
 		{"iso8601_ns", MsgPackConfig{"t", TimestampISO8601NS}, "82a174be" + hex.EncodeToString([]byte("2023-11-14T22:13:20.123456789Z")) + "a16101"},
 		{"none", MsgPackConfig{}, "81a16101"},
 		{
-			"long key", MsgPackConfig{TimestampKey: strings.Repeat("k", 32)},
+			"long key",
+			MsgPackConfig{TimestampKey: strings.Repeat("k", 32)},
 			"82d920" + strings.Repeat("6b", 32) + "cb41d954fc4007e6b7a16101",
 		},
 	}
