@@ -236,6 +236,24 @@ func FuzzAvro(f *testing.F) {
 	})
 }
 
+// FuzzParseAvro feeds any text as a schema, as a registry may answer anything. One that is
+// taken can be used.
+func FuzzParseAvro(f *testing.F) {
+	for _, text := range []string{"{", schema300, fuzzSchema, fieldSchema(`"int"`), `["null",{"type":"map","values":"int"}]`} {
+		f.Add(text, []byte("\x81\xa1f\x01"))
+	}
+	f.Fuzz(func(t *testing.T, text string, body []byte) {
+		s, err := ParseAvro(text, 1)
+		if err != nil {
+			return
+		}
+		got, err := NewAvro(s).AppendValue([]byte("before"), record(body))
+		if string(got[:6]) != "before" || err != nil && len(got) != 6 {
+			t.Errorf("%s, body %x: %x, %v", text, body, got, err)
+		}
+	})
+}
+
 // sameAvro compares a record with what the library has read of it.
 func sameAvro(n node, v any) bool {
 	switch n := n.(type) {
