@@ -7,18 +7,23 @@ import (
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/deadletter"
 	"out_kafka_reconnect/plugin/format"
+	"out_kafka_reconnect/plugin/schema"
 	"out_kafka_reconnect/reconnect"
 )
 
 // encoder turns chunks into batches. It belongs to one goroutine and is reused, so that a
 // record costs no allocation.
 type encoder struct {
-	json   *format.JSON
-	router *format.Router
+	value   format.Encoder // nil until ready
+	schemas *schema.Source // nil unless the format needs a schema
+	router  *format.Router
 
 	batch  reconnect.Batch
 	topics map[string]int32 // index in batch.Topics
 	faults faults
+	// entry is what the walker stands at: a local variable would go to the heap for each
+	// chunk, as value is an interface.
+	entry chunk.Entry
 }
 
 // faults is what was odd about a chunk; each is reported once for the chunk.
@@ -26,7 +31,7 @@ type faults struct {
 	undecodable       int   // entries that are no records
 	undecodableOffset int   // of the first one
 	undecodableReason error // of the first one
-	unencodable       int   // records that have no JSON form
+	unencodable       int   // records that the format can't express
 	unencodableOffset int
 	unencodableReason error
 	// unusable are the entries without a message, undecodable or unencodable.
@@ -44,8 +49,8 @@ type unusable struct {
 	reason      error
 }
 
-// newEncoder makes an encoder of a valid configuration.
-func newEncoder(c *config.Config) (*encoder, error) {
+// newEncoder makes an encoder of a valid configuration. It is to be used when it is ready.
+func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	router, err := format.NewRouter(format.RouterConfig{
 		Topics:           c.Topics,
 		TopicKey:         c.TopicKey,
@@ -58,18 +63,11 @@ func newEncoder(c *config.Config) (*encoder, error) {
 		return nil, err
 	}
 	return &encoder{
-		json:   format.NewJSON(c.TimestampKey, timestampFormats[c.TimestampFormat]),
-		router: router,
-		topics: map[string]int32{},
+		value:   newValueEncoder(c),
+		schemas: schemas,
+		router:  router,
+		topics:  map[string]int32{},
 	}, nil
-}
-
-// timestampFormats joins the word of the section to the format; the two packages do not
-// know each other.
-var timestampFormats = map[config.TimestampFormat]format.TimestampFormat{
-	config.TimestampDouble:    format.TimestampDouble,
-	config.TimestampISO8601:   format.TimestampISO8601,
-	config.TimestampISO8601NS: format.TimestampISO8601NS,
 }
 
 // encode fills batch with the records of the chunk, in order. The same chunk gives the
@@ -80,30 +78,31 @@ func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
 	clear(e.topics)
 	e.faults = faults{}
 	var (
-		entry  chunk.Entry
+		entry  = &e.entry
 		route  format.Route
 		walker = chunk.NewWalker(data)
 	)
-	for walker.Next(&entry) {
+	for walker.Next(entry) {
 		switch entry.Kind {
 		case chunk.Record:
 			if !entry.TimeOK {
 				entry.Sec, entry.Nsec = now.Unix(), int32(now.Nanosecond())
 				e.faults.badTimes++
 			}
-			e.record(&entry, &route)
+			e.record(entry, &route)
 		case chunk.Undecodable:
-			e.faults.noteUndecodable(&entry)
+			e.faults.noteUndecodable(entry)
 		default: // group markers are no records
 		}
 	}
+	*entry = chunk.Entry{} // the chunk is not ours to keep
 	return b
 }
 
 func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 	b := &e.batch
 	start := len(b.Data)
-	data, err := e.json.AppendValue(b.Data, entry)
+	data, err := e.value.AppendValue(b.Data, entry)
 	if err == nil {
 		err = e.router.Route(entry.Body, route)
 	}

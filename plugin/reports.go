@@ -118,7 +118,7 @@ func (in *Instance) reportFaults(tag string, f *faults) {
 			"tag", tag, "offset", f.undecodableOffset, "err", f.undecodableReason)
 	}
 	if f.unencodable > 0 {
-		in.quiet.warn("records have no JSON form and were left out", f.unencodable,
+		in.quiet.warn("records can't be written in this format and were left out", f.unencodable,
 			"tag", tag, "offset", f.unencodableOffset, "err", f.unencodableReason)
 	}
 	if f.badTimes > 0 {

@@ -51,6 +51,29 @@ type Config struct {
 	// Format of the message value.
 	Format Format
 
+	// JSONEscapeUnicode writes text that is not ASCII as escapes with FormatJSON.
+	JSONEscapeUnicode bool
+	// JSONInvalidUTF8 says what FormatJSON does with bytes that are not UTF-8.
+	JSONInvalidUTF8 InvalidUTF8
+	// RawLogKey is the field that FormatRaw writes; not empty with it.
+	RawLogKey string
+	// The fields of the record that FormatGELF knows; none is empty.
+	GELFShortMessageKey, GELFFullMessageKey, GELFLevelKey, GELFHostKey, GELFTimestampKey string
+	// SchemaText and SchemaID are the schema of FormatAvro; if one is missing it is fetched.
+	SchemaText string
+	SchemaID   int
+	// SchemaSubject and SchemaVersion say which schema is fetched; without a subject that of
+	// SchemaID is. The version may be VersionLatest.
+	SchemaSubject string
+	SchemaVersion int
+	framing       framing
+	// RegistryURLs is where it is fetched; not empty if FormatAvro needs that.
+	RegistryURLs []string
+	// RegistryUser and RegistryPassword log in there, or else RegistryToken does.
+	RegistryUser, RegistryPassword, RegistryToken string
+	// RegistryCAFile is a file of authorities to trust; empty means those of the system.
+	RegistryCAFile string
+
 	// MessageKey is the literal key of every message; valid if MessageKeySet.
 	MessageKey string
 	// MessageKeySet tells a message key from none (which makes null keys).
@@ -58,6 +81,8 @@ type Config struct {
 	// MessageKeyField is the top-level field that gives the key; empty means none.
 	MessageKeyField string
 
+	// AddTimestamp puts the time into the value.
+	AddTimestamp bool
 	// TimestampKey is the key under which the time is put into the value.
 	TimestampKey string
 	// TimestampFormat is how it is written.
@@ -160,13 +185,45 @@ type Format uint8
 
 // The formats.
 const (
+	// FormatJSON is one JSON object.
 	FormatJSON Format = iota
+	// FormatMsgPack is one MessagePack map.
+	FormatMsgPack
+	// FormatGELF is the Graylog Extended Log Format.
+	FormatGELF
+	// FormatRaw is the text of one field.
+	FormatRaw
+	// FormatAvro is Avro's binary form behind the number of its schema.
+	FormatAvro
 )
 
-var formats = []string{"json"}
+var formats = []string{"json", "msgpack", "gelf", "raw", "avro"}
 
 // String gives the word used in the section.
 func (f Format) String() string { return word(formats, f) }
+
+// InvalidUTF8 says what becomes of bytes that are not UTF-8.
+type InvalidUTF8 uint8
+
+// The ways to treat them.
+const (
+	// InvalidReplace writes U+FFFD for each.
+	InvalidReplace InvalidUTF8 = iota
+	// InvalidRemove leaves them out.
+	InvalidRemove
+	// InvalidRefuse makes a dead letter of the record.
+	InvalidRefuse
+)
+
+var invalidUTF8 = []string{"replace", "remove", "refuse"}
+
+// String gives the word used in the section.
+func (u InvalidUTF8) String() string { return word(invalidUTF8, u) }
+
+// framing is what stands in front of an Avro message. There is one kind.
+type framing uint8
+
+var framings = []string{"cp1"}
 
 // TimestampFormat is how a record's time is written into the message value.
 type TimestampFormat uint8

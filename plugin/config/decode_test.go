@@ -14,6 +14,13 @@ func TestDecode_Defaults(t *testing.T) {
 		Topics:              []string{"fluent-bit"},
 		MaxDynamicTopics:    1000,
 		Format:              FormatJSON,
+		GELFShortMessageKey: "short_message",
+		GELFFullMessageKey:  "full_message",
+		GELFLevelKey:        "level",
+		GELFHostKey:         "host",
+		GELFTimestampKey:    "timestamp",
+		SchemaVersion:       VersionLatest,
+		AddTimestamp:        true,
 		TimestampKey:        "@timestamp",
 		TimestampFormat:     TimestampDouble,
 		ClientID:            "fluent-bit",
@@ -127,8 +134,34 @@ var warnings = []warningCase{
 		"group_id has no effect: it is about consumer groups, which an output has none of",
 	}},
 	{"gelf key without gelf", section{"gelf_level_key": "l"}, []string{
-		"gelf_level_key has no effect: it is for format gelf",
+		"gelf_level_key has no effect with format json",
 	}},
+	{"JSON keys with gelf", section{"format": "gelf", "timestamp_key": "t", "json_invalid_utf8": "refuse"}, []string{
+		"timestamp_key has no effect with format gelf",
+		"json_invalid_utf8 has no effect with format gelf",
+	}},
+	{"time with raw", section{"format": "raw", "raw_log_key": "log", "add_timestamp": "off", "timestamp_format": "double"}, []string{
+		"timestamp_format has no effect with format raw",
+		"add_timestamp has no effect with format raw",
+	}},
+	{"time switched off", section{"format": "msgpack", "add_timestamp": "no", "timestamp_key": "t"}, []string{
+		"timestamp_key has no effect with add_timestamp false",
+	}},
+	{"password without user", section{
+		"format": "avro", "schema_registry_url": "http://r", "schema_id": "7",
+		"schema_registry_version": "2", "schema.registry.http.password": "geheim",
+	}, []string{
+		"schema_registry_version has no effect without schema_registry_subject",
+		"schema.registry.http.password has no effect without schema_registry_http_user",
+	}},
+	{"two logins, two schemas", section{
+		"format": "avro", "schema_registry_url": "http://r", "schema_registry_subject": "s",
+		"schema_str": "{}", "schema_registry_http_user": "u", "schema_registry_bearer_token": "geheim",
+	}, []string{
+		"schema_str has no effect without schema_id: the schema is fetched",
+		"schema_registry_bearer_token has no effect beside schema_registry_http_user",
+	}},
+	{"schema at hand", section{"format": "avro", "schema_str": "{}", "schema_id": "7"}, nil},
 	{"otlp key without otlp", section{"otlp_logs_partition_by_resource": "on"}, []string{
 		"otlp_logs_partition_by_resource has no effect: it is for format otlp_json or otlp_proto",
 	}},

@@ -22,6 +22,19 @@ var Sections = []Section{
 		Options: timeOptions,
 	},
 	{
+		Title:   "Formats",
+		Intro:   "[formats.md](formats.md) shows a message of each format.",
+		Shapes:  true,
+		Options: formatOptions,
+	},
+	{
+		Title: "Schema registry",
+		Intro: "With `format avro`, unless the section has both `schema_str` and `schema_id`, the schema is fetched at the" +
+			" start. Attempts follow `reconnect_backoff_min` and `reconnect_backoff_max`, each within `probe_timeout`, and" +
+			" until one succeeds every flush is answered with a retry.",
+		Options: registryOptions,
+	},
+	{
 		Title: "Reconnect supervisor",
 		Intro: "One backoff and one idle policy rule all connections of the section, in place of librdkafka's own." +
 			" While all brokers are down every flush is answered with a retry at once.",
@@ -71,7 +84,7 @@ var basicOptions = []Option{
 		Name: "format", Default: "json",
 		Doc: "The format of the message value.",
 	}, formats, func(c *Config) *Format { return &c.Format },
-		"msgpack", "gelf", "raw", "avro", "otlp_json", "otlp_proto"),
+		"otlp_json", "otlp_proto"),
 	text(Option{
 		Name: "client_id", Aliases: []string{"client.id"}, Default: "fluent-bit",
 		Doc: "The name under which the brokers log this client and count its quota.",
@@ -124,6 +137,11 @@ func messageKey(o Option) Option {
 }
 
 var timeOptions = []Option{
+	yesNo(Option{
+		Name: "add_timestamp", Default: "true",
+		Doc:  "Whether the record's time is put into the message.",
+		Note: "With `format json`, `msgpack` and `gelf`; the other formats never have it.",
+	}, func(c *Config) *bool { return &c.AddTimestamp }),
 	text(Option{
 		Name: "timestamp_key", Default: "@timestamp",
 		Doc: "The key under which the record's time is put in front of the record.",

@@ -15,6 +15,7 @@ const fluentBitMaxWait = 2000 * time.Second
 func (d *decoder) validate() {
 	d.validateBrokers()
 	d.validateSupervisor()
+	d.validateFormat()
 	d.validateRouting()
 	d.validateDeadLetters()
 	d.validateLogin()
@@ -98,6 +99,73 @@ func (d *decoder) conflict(a, relation, b string) {
 func (d *decoder) onlyWith(name string, policy IdlePolicy) {
 	if d.set(name) && d.cfg.IdlePolicy != policy && !d.bad["idle_policy"] {
 		d.warn(fmt.Sprintf("%s has no effect with idle_policy %s", d.label(name), d.cfg.IdlePolicy))
+	}
+}
+
+// validateFormat makes sure that the format has what it needs, and warns of what it does
+// not look at.
+func (d *decoder) validateFormat() {
+	c := d.cfg
+	if d.bad["format"] {
+		return
+	}
+	for _, n := range needs {
+		if slices.Contains(n.formats, c.Format) {
+			continue
+		}
+		for _, name := range n.names {
+			if d.set(name) {
+				d.warn(fmt.Sprintf("%s has no effect with format %s", d.label(name), c.Format))
+			}
+		}
+	}
+	if !c.AddTimestamp && (c.Format == FormatJSON || c.Format == FormatMsgPack) {
+		for _, name := range []string{"timestamp_key", "timestamp_format"} {
+			if d.set(name) {
+				d.warn(d.label(name) + " has no effect with add_timestamp false")
+			}
+		}
+	}
+	switch c.Format {
+	case FormatRaw:
+		if c.RawLogKey == "" {
+			d.fault("raw_log_key", "is not set, and format raw needs it")
+		}
+	case FormatAvro:
+		d.validateSchema()
+	default: // the other formats need nothing
+	}
+}
+
+// validateSchema makes sure that there is a schema, or a way to get it.
+func (d *decoder) validateSchema() {
+	c := d.cfg
+	if d.bad["schema_id"] || d.bad["schema_registry_url"] {
+		return
+	}
+	switch {
+	case c.SchemaText != "" && c.SchemaID > 0:
+		return
+	case c.RegistryURLs == nil && c.SchemaText != "":
+		d.fault("schema_id", "is not set, and schema_str needs it; or set schema_registry_url to fetch the schema")
+		return
+	case c.RegistryURLs == nil:
+		d.fault(d.label("format"), quote(d.text["format"])+" needs schema_str and schema_id, or schema_registry_url")
+		return
+	case c.SchemaSubject == "" && c.SchemaID == 0:
+		d.fault(d.label("schema_registry_url"), "needs schema_registry_subject or schema_id, to know which schema to fetch")
+		return
+	case c.SchemaText != "":
+		d.warn(d.label("schema_str") + " has no effect without schema_id: the schema is fetched")
+	}
+	if c.SchemaSubject == "" && d.set("schema_registry_version") {
+		d.warn(d.label("schema_registry_version") + " has no effect without schema_registry_subject")
+	}
+	if c.RegistryUser == "" && d.set("schema_registry_http_passwd") {
+		d.warn(d.label("schema_registry_http_passwd") + " has no effect without schema_registry_http_user")
+	}
+	if c.RegistryUser != "" && d.set("schema_registry_bearer_token") {
+		d.warn(d.label("schema_registry_bearer_token") + " has no effect beside schema_registry_http_user")
 	}
 }
 

@@ -71,13 +71,50 @@ func BenchmarkRoute300(b *testing.B) {
 	benchmarkJSON(b, chunk300(1000), 1000, RouterConfig{TopicKey: "level", DynamicTopic: true, MaxDynamicTopics: 9, MessageKeyField: "trace_id"})
 }
 
+// The other formats write the same records.
+
+func BenchmarkMsgPack300(b *testing.B) {
+	benchmarkValue(b, NewMsgPack(MsgPackConfig{TimestampKey: "@timestamp"}), chunk300(1000))
+}
+
+func BenchmarkGELF300(b *testing.B) {
+	c := gelfConfig
+	c.ShortMessageKey = "message"
+	benchmarkValue(b, NewGELF(c), chunk300(1000))
+}
+func BenchmarkRaw300(b *testing.B) { benchmarkValue(b, NewRaw("message"), chunk300(1000)) }
+func BenchmarkAvro300(b *testing.B) {
+	benchmarkValue(b, NewAvro(parseAvro(b, schema300)), chunk300(1000))
+}
+
+func benchmarkValue(b *testing.B, enc Encoder, in []byte) {
+	w := chunk.NewWalker(nil)
+	var e chunk.Entry
+	var dst []byte
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		dst, n = dst[:0], 0
+		w.Reset(in)
+		for w.Next(&e) {
+			var err error
+			if dst, err = enc.AppendValue(dst, &e); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+	}
+	reportRecords(b, len(in), n)
+}
+
 func benchmarkJSON(b *testing.B, in []byte, records int, c RouterConfig) {
 	c.Topics = []string{"logs"}
 	router, err := NewRouter(c)
 	if err != nil {
 		b.Fatal(err)
 	}
-	j := NewJSON("@timestamp", TimestampISO8601NS)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampISO8601NS})
 	w := chunk.NewWalker(nil)
 	var e chunk.Entry
 	var route Route

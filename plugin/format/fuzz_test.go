@@ -28,7 +28,8 @@ func FuzzJSON(f *testing.F) {
 	f.Add([]byte(head + string(fields(string(fields(arr(num(1)), "\x80")), "\xc0", str("t"), num(1), "\xc3", num(2), str("true"), num(3)))))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		in = in[:len(in):len(in)]
-		j := NewJSON("t", TimestampISO8601NS)
+		j := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS})
+		escaping := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS, EscapeUnicode: true})
 		router := newRouter(t, RouterConfig{
 			Topics: []string{"alpha"}, TopicKey: "a", DynamicTopic: true, MaxDynamicTopics: 2, MessageKeyField: "t",
 		})
@@ -50,6 +51,7 @@ func FuzzJSON(f *testing.F) {
 				t.Fatalf("body %x: not JSON in UTF-8: %s", e.Body, got)
 			}
 			if len(e.Body) < maxOracleBytes {
+				checkEscaped(t, escaping, &e, got)
 				timeText := string(append(appendDigits(appendDate([]byte{'"'}, e.Sec), uint32(e.Nsec), 9), `Z"`...))
 				if want := oracleJSON(e.Body, "t", timeText); string(got) != want {
 					t.Fatalf("body %x:\n got %s\nwant %s", e.Body, got, want)
@@ -60,6 +62,29 @@ func FuzzJSON(f *testing.F) {
 			}
 		}
 	})
+}
+
+// checkEscaped checks that the same record in ASCII is the same to a reader.
+func checkEscaped(t *testing.T, j *JSON, e *chunk.Entry, plain []byte) {
+	t.Helper()
+	got, err := j.AppendValue(nil, e)
+	if err != nil || bytes.ContainsFunc(got, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		t.Fatalf("body %x: %s, %v; want ASCII", e.Body, got, err)
+	}
+	if !reflect.DeepEqual(readJSON(t, got), readJSON(t, plain)) {
+		t.Fatalf("body %x: %s differs from %s", e.Body, got, plain)
+	}
+}
+
+// readJSON reads JSON with its numbers as they stand.
+func readJSON(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
 }
 
 // FuzzJSON_Malformed feeds any bytes as a body, whole or not: no panic, and an error
@@ -73,7 +98,7 @@ func FuzzJSON_Malformed(f *testing.F) {
 		end, skipErr := chunk.Skip(in, 0)
 		h, _ := chunk.ReadHead(in, 0)
 		whole := skipErr == nil && end == len(in) && h.Type == chunk.Map
-		got, err := NewJSON("t", TimestampDouble).AppendValue(nil, record(in))
+		got, err := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampDouble}).AppendValue(nil, record(in))
 		if !whole && err == nil || whole && err != nil && !errors.Is(err, ErrTooDeep) {
 			t.Errorf("body %x, whole: %v: %s, %v", in, whole, got, err)
 		}
@@ -92,7 +117,7 @@ func FuzzJSON_RoundTrip(f *testing.F) {
 		g := generator{seed: seed}
 		want, packed := g.object(0)
 		e := chunk.Entry{Body: packed}
-		got, err := NewJSON("time", TimestampDouble).AppendValue(nil, &e)
+		got, err := NewJSON(JSONConfig{TimestampKey: "time", TimestampFormat: TimestampDouble}).AppendValue(nil, &e)
 		if err != nil {
 			t.Fatal(err)
 		}
