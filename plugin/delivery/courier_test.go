@@ -478,6 +478,33 @@ func TestCourier_ATopicInTroubleMayBeGivenUp(t *testing.T) {
 	})
 }
 
+// What becomes of the two kinds differs, so they are not mixed in one Rejected.
+func TestCourier_RejectsTheMendableApart(t *testing.T) {
+	inBubble(t, Options{OnTopicError: TopicReject}, func(r *rig) {
+		var codes []string
+		o := r.o
+		reject := o.Reject
+		o.Reject = func(x Rejected) {
+			var of []int
+			for _, f := range x.Failures {
+				of = append(of, f.Code)
+			}
+			codes = append(codes, fmt.Sprint(of))
+			reject(x)
+		}
+		r.Reconfigure(o, r.s)
+		x := r.post("a", "bad:1", "bad:2")
+		r.wantSent("bad:1 bad:2")[0].all(noTopic)
+		time.Sleep(5 * time.Second)
+		r.wantSent("bad:1 bad:2")[0].report(map[int]reconnect.Failure{0: refused, 1: noTopic})
+		r.wantComplete(x, true)
+		slices.Sort(codes)
+		if !slices.Equal(codes, []string{"[10]", "[3]"}) {
+			t.Errorf("rejected %v", codes)
+		}
+	})
+}
+
 // What waits for a bad topic may not fill the room of the good ones: Fluent Bit has the
 // bytes too, and brings them again.
 func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {

@@ -246,7 +246,14 @@ func (c *Courier) reject(r *result, list []int) {
 	if len(list) == 0 {
 		return
 	}
-	c.rejectPart(r, r.pickLeft(list), func(i int) reconnect.Failure { return r.failures[list[i]] })
+	// Those that an operator could mend apart from the others: what becomes of the two differs.
+	mendable := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return r.failures[i].Class == fsm.ClassRecord })
+	hopeless := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return r.failures[i].Class != fsm.ClassRecord })
+	for _, l := range [][]int{mendable, hopeless} {
+		if len(l) > 0 {
+			c.rejectPart(r, r.pickLeft(l), func(i int) reconnect.Failure { return r.failures[l[i]] })
+		}
+	}
 	for topic := range r.byTopic(list) {
 		t := c.troubled[topic]
 		if !c.hopeless(t) {
