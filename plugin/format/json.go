@@ -35,6 +35,7 @@ var (
 // it keeps its scratch memory from record to record.
 type JSON struct {
 	time timeField
+	own  ownFields
 	// stack holds the arrays and maps that are open, the innermost last. An explicit
 	// stack instead of recursion keeps a deep record from growing the goroutine's.
 	stack []frame
@@ -84,12 +85,21 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
 	start := len(dst)
 	dst = j.time.append(dst, e.Sec, e.Nsec)
+	if j.own.used {
+		var err error
+		if dst, err = j.appendOwn(dst, e); err != nil {
+			return dst[:start], err
+		}
+	}
 	j.stack = append(j.stack, frame{left: int(h.N), isMap: true, started: true})
 	if h.N > 0 {
 		f := &j.stack[0]
-		j.track(f, int(h.N)+1)
+		j.track(f, int(h.N)+1+len(j.own.keys))
 		j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
 		j.slots[int(j.timeHash)&f.mask] = 1
+		for _, k := range j.own.keys {
+			j.placeKey(f, k)
+		}
 	}
 	dst, pos, err := j.run(dst, b, pos, 0)
 	if cap(j.keys) > maxKeptKeys || cap(j.slots) > 4*maxKeptKeys {
