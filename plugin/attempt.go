@@ -92,7 +92,7 @@ func (a *attempt) known() *delivery.Receipt {
 		a.in.courier.Own(r)
 	}
 	if r.Short() {
-		a.in.courier.Supply(r, a.enc.encode(a.job.chunk, time.Now()))
+		a.in.courier.Supply(r, a.enc.encode(a.job.chunk, a.job.tag, time.Now()))
 	}
 	return r
 }
@@ -118,7 +118,7 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 			return nil, notInTurn
 		}
 	}
-	b := a.enc.encode(a.job.chunk, time.Now())
+	b := a.enc.encode(a.job.chunk, a.job.tag, time.Now())
 	var unusable []unusable // that are to be kept
 	if a.in.clerk.hasTarget() {
 		unusable = a.enc.faults.unusable

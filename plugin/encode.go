@@ -3,6 +3,7 @@ package plugin
 import (
 	"time"
 
+	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/deadletter"
@@ -13,8 +14,11 @@ import (
 // encoder turns chunks into batches. It belongs to one goroutine and is reused, so that a
 // record costs no allocation.
 type encoder struct {
-	json   *format.JSON
-	router *format.Router
+	json     *format.JSON
+	router   *format.Router
+	envelope *format.Envelope // nil: the router is enough
+	// eventTime gives the message the time of the record, not of producing.
+	eventTime bool
 
 	batch  reconnect.Batch
 	topics map[string]int32 // index in batch.Topics
@@ -35,6 +39,8 @@ type faults struct {
 	refusedTopics int // records that went to the default topic instead
 	refusedTopic  string
 	refusedLimit  bool // … because there are too many topics already
+	topicGaps     int  // records that went there because they lack a field of topic_template
+	badPartitions int  // records that name something that is no partition
 }
 
 // unusable is an entry of a chunk that gives no message.
@@ -46,22 +52,48 @@ type unusable struct {
 
 // newEncoder makes an encoder of a valid configuration.
 func newEncoder(c *config.Config) (*encoder, error) {
-	router, err := format.NewRouter(format.RouterConfig{
+	rc := format.RouterConfig{
 		Topics:           c.Topics,
-		TopicKey:         c.TopicKey,
-		DynamicTopic:     c.DynamicTopic,
+		DynamicTopic:     c.DynamicTopic || c.TopicTemplate != "",
 		MaxDynamicTopics: c.MaxDynamicTopics,
 		MessageKey:       c.MessageKey,
-		MessageKeyField:  c.MessageKeyField,
-	})
+	}
+	ec := format.EnvelopeConfig{
+		TopicTemplate: c.TopicTemplate, KeyTemplate: c.MessageKeyTemplate,
+		PartitionField: c.PartitionField, HeadersField: c.HeadersKey,
+	}
+	// Names of top-level keys are for the router, which has the built-in output's rules.
+	*pick(c.TopicKey, &rc.TopicKey, &ec.TopicField) = c.TopicKey
+	*pick(c.MessageKeyField, &rc.MessageKeyField, &ec.KeyField) = c.MessageKeyField
+	for _, h := range c.Headers {
+		ec.Headers = append(ec.Headers, format.HeaderConfig(h))
+	}
+	router, err := format.NewRouter(rc)
 	if err != nil {
 		return nil, err
 	}
+	envelope, err := format.NewEnvelope(ec, router)
+	if err != nil {
+		return nil, err
+	}
+	json := format.NewJSON(c.TimestampKey, timestampFormats[c.TimestampFormat])
+	json.SetKeys(c.TagKey, c.MetadataKey)
 	return &encoder{
-		json:   format.NewJSON(c.TimestampKey, timestampFormats[c.TimestampFormat]),
-		router: router,
-		topics: map[string]int32{},
+		json:      json,
+		router:    router,
+		envelope:  envelope,
+		eventTime: c.MessageTimestamp == config.MessageTimestampEvent,
+		topics:    map[string]int32{},
 	}, nil
+}
+
+// pick returns where the name of a field goes: to the first place, or to the second if it is
+// an accessor.
+func pick(field string, name, path *string) *string {
+	if accessor.Is(field) {
+		return path
+	}
+	return name
 }
 
 // timestampFormats joins the word of the section to the format; the two packages do not
@@ -74,11 +106,15 @@ var timestampFormats = map[config.TimestampFormat]format.TimestampFormat{
 
 // encode fills batch with the records of the chunk, in order. The same chunk gives the
 // same messages at the same index at every attempt; the batch is valid until the next call.
-func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
+func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batch {
 	b := &e.batch
 	b.Topics, b.Data, b.Messages = b.Topics[:0], b.Data[:0], b.Messages[:0]
 	clear(e.topics)
 	e.faults = faults{}
+	e.json.SetTag(tag)
+	if e.envelope != nil {
+		e.envelope.Begin(tag, now)
+	}
 	var (
 		entry  chunk.Entry
 		route  format.Route
@@ -105,7 +141,7 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 	start := len(b.Data)
 	data, err := e.json.AppendValue(b.Data, entry)
 	if err == nil {
-		err = e.router.Route(entry.Body, route)
+		err = e.route(entry, route)
 	}
 	if err != nil {
 		e.faults.noteUnencodable(entry, err)
@@ -120,10 +156,39 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 		m.KeyOff, m.KeyLen = int32(len(b.Data)), int32(len(route.Key))
 		b.Data = append(b.Data, route.Key...)
 	}
+	if e.envelope != nil {
+		e.seal(&m)
+	}
+	if e.eventTime {
+		m.Timestamp = entry.Sec*1000 + int64(entry.Nsec)/1e6
+	}
 	if route.Refusal != format.NotRefused {
 		e.faults.noteRefusal(route)
 	}
 	b.Messages = append(b.Messages, m)
+}
+
+// route finds topic and key.
+func (e *encoder) route(entry *chunk.Entry, route *format.Route) error {
+	err := e.router.Route(entry.Body, route)
+	if err == nil && e.envelope != nil {
+		if err = e.envelope.Read(entry); err == nil {
+			e.envelope.Address(route)
+		}
+	}
+	return err
+}
+
+// seal adds what else the envelope has for a message.
+func (e *encoder) seal(m *reconnect.Message) {
+	b := &e.batch
+	var ok bool
+	if m.Partition, ok = e.envelope.Partition(); !ok {
+		e.faults.badPartitions++
+	}
+	m.HdrOff = int32(len(b.Data))
+	b.Data = e.envelope.AppendHeaders(b.Data)
+	m.HdrLen = int32(len(b.Data)) - m.HdrOff
 }
 
 // topic returns the index of a topic in the batch. Neighbours mostly share their topic.
@@ -158,6 +223,10 @@ func (f *faults) noteUnencodable(entry *chunk.Entry, err error) {
 }
 
 func (f *faults) noteRefusal(route *format.Route) {
+	if route.Refusal == format.RefusedGap {
+		f.topicGaps++
+		return
+	}
 	if f.refusedTopics == 0 {
 		f.refusedTopic = string(route.Refused)
 		f.refusedLimit = route.Refusal == format.RefusedLimit

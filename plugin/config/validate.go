@@ -101,10 +101,22 @@ func (d *decoder) onlyWith(name string, policy IdlePolicy) {
 	}
 }
 
-// validateRouting warns of routing that can't happen.
+// validateRouting looks for routing that can't happen, and for keys that exclude each other.
 func (d *decoder) validateRouting() {
 	c := d.cfg
-	if c.TopicKey != "" {
+	d.exclusive("topic_template", "topic_key")
+	d.exclusive("message_key_template", "message_key_field")
+	d.distinctKeys("timestamp_key", "tag_key", "metadata_key")
+	if p, ok := d.find("partitioner"); ok && d.set("partitioner") {
+		d.warn(fmt.Sprintf("%s is not applied: %s replaces it", d.label("partitioner"), p.key))
+	}
+	switch {
+	case d.set("topic_template"):
+		if c.DynamicTopic {
+			d.warn(d.label("dynamic_topic") + " has no effect with topic_template, which may name any topic")
+		}
+		return
+	case c.TopicKey != "" || d.bad["topic_key"]:
 		return
 	}
 	if c.DynamicTopic {
@@ -113,6 +125,32 @@ func (d *decoder) validateRouting() {
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
 			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
+	}
+}
+
+// exclusive notes that two options that mean the same thing are both set.
+func (d *decoder) exclusive(a, b string) {
+	if d.set(a) && d.set(b) {
+		d.fault(a, shown(d.text[a], holdsPassword(d.text[a]))+" contradicts "+d.label(b)+"; keep one of them")
+	}
+}
+
+// distinctKeys notes that two keys of the value are the same.
+func (d *decoder) distinctKeys(names ...string) {
+	first := make(map[string]string, len(names))
+	for _, name := range names {
+		key := d.text[name]
+		if name == "timestamp_key" {
+			key = d.cfg.TimestampKey
+		}
+		if key == "" {
+			continue
+		}
+		if other, ok := first[key]; ok {
+			d.fault(d.label(name), shown(key, holdsPassword(key))+" is also the "+other+"; a key can stand for one thing only")
+			continue
+		}
+		first[key] = name
 	}
 }
 
