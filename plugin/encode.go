@@ -141,7 +141,10 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 	start := len(b.Data)
 	data, err := e.json.AppendValue(b.Data, entry)
 	if err == nil {
-		err = e.route(entry, route)
+		err = e.router.Route(entry.Body, route)
+	}
+	if err == nil && e.envelope != nil {
+		err = e.address(entry, route)
 	}
 	if err != nil {
 		e.faults.noteUnencodable(entry, err)
@@ -156,27 +159,25 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 		m.KeyOff, m.KeyLen = int32(len(b.Data)), int32(len(route.Key))
 		b.Data = append(b.Data, route.Key...)
 	}
-	if e.envelope != nil {
-		e.seal(&m)
-	}
-	if e.eventTime {
-		m.Timestamp = entry.Sec*1000 + int64(entry.Nsec)/1e6
-	}
 	if route.Refusal != format.NotRefused {
 		e.faults.noteRefusal(route)
 	}
 	b.Messages = append(b.Messages, m)
+	if e.envelope != nil {
+		e.seal(&b.Messages[len(b.Messages)-1])
+	}
+	if e.eventTime {
+		b.Messages[len(b.Messages)-1].Timestamp = entry.Sec*1000 + int64(entry.Nsec)/1e6
+	}
 }
 
-// route finds topic and key.
-func (e *encoder) route(entry *chunk.Entry, route *format.Route) error {
-	err := e.router.Route(entry.Body, route)
-	if err == nil && e.envelope != nil {
-		if err = e.envelope.Read(entry); err == nil {
-			e.envelope.Address(route)
-		}
+// address lets the envelope have its say on topic and key.
+func (e *encoder) address(entry *chunk.Entry, route *format.Route) error {
+	if err := e.envelope.Read(entry); err != nil {
+		return err
 	}
-	return err
+	e.envelope.Address(route)
+	return nil
 }
 
 // seal adds what else the envelope has for a message.

@@ -97,8 +97,8 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		j.track(f, int(h.N)+1+len(j.own.keys))
 		j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
 		j.slots[int(j.timeHash)&f.mask] = 1
-		for _, k := range j.own.keys {
-			j.placeKey(f, k)
+		if j.own.used {
+			j.placeOwnKeys(f)
 		}
 	}
 	dst, pos, err := j.run(dst, b, pos, 0)
