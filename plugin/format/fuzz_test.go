@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"out_kafka_reconnect/plugin/chunk"
@@ -85,6 +86,42 @@ func readJSON(t *testing.T, text []byte) (v any) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return v
+}
+
+// FuzzEnvelope takes any records through templates of any text: no panic, every topic is one
+// that Kafka takes, and the headers are a list that can be read.
+func FuzzEnvelope(f *testing.F) {
+	head := string(chunktest.Head(nil, 1700000000, 5))
+	f.Add("$TAG[1].$kubernetes['labels'].%Y", "$kubernetes['labels']", "kube.x", []byte(head+string(podRecord)))
+	f.Add("$list[2][0]", "$METADATA", "", []byte("\x92\x92\x01\x81\xa1a\x91\xc0\x80"))
+	f.Add("x$n%s", "kubernetes", "a.b", chunk2K(1))
+	f.Fuzz(func(t *testing.T, text, field, tag string, in []byte) {
+		in = in[:len(in):len(in)]
+		r := newRouter(t, RouterConfig{Topics: []string{"alpha"}, DynamicTopic: true, MaxDynamicTopics: 2})
+		v, err := NewEnvelope(EnvelopeConfig{
+			TopicTemplate: text, KeyTemplate: text, PartitionField: field, HeadersField: field, Headers: []HeaderConfig{{"h", text}, {"s", ""}},
+		}, r)
+		if err != nil {
+			return
+		}
+		j := NewJSON(JSONConfig{TimestampKey: "t", TagKey: "tag", MetadataKey: "meta"})
+		v.Begin(tag, time.Unix(0, 0))
+		j.SetTag(tag)
+		var e chunk.Entry
+		for w := chunk.NewWalker(in); w.Next(&e); {
+			if e.Body == nil {
+				continue
+			}
+			value, err := j.AppendValue(nil, &e)
+			if err == nil && !json.Valid(value) {
+				t.Fatalf("not JSON: %s", value)
+			}
+			s := seal(t, r, v, &e)
+			if !legalTopic([]byte(s.Topic)) || s.partition < -1 {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
 }
 
 // FuzzJSON_Malformed feeds any bytes as a body, whole or not: no panic, and an error
