@@ -27,6 +27,7 @@ func FuzzJSON(f *testing.F) {
 	head := string(chunktest.Head(nil, 1700000000, 123456789))
 	f.Add([]byte(head + string(fields(str("a"), arr(f64(0.1), f32(0.1), str("\xff\u65e5"), bin("\x00")), num(-1), ext(3, "xy")))))
 	f.Add([]byte(head + string(fields(string(fields(arr(num(1)), "\x80")), "\xc0", str("t"), num(1), "\xc3", num(2), str("true"), num(3)))))
+	f.Add([]byte(head + string(fields(arr(str("\xff\u65e5")), num(1)))))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		in = in[:len(in):len(in)]
 		j := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS})
@@ -104,17 +105,27 @@ func FuzzEnvelope(f *testing.F) {
 		if err != nil {
 			return
 		}
-		j := NewJSON(JSONConfig{TimestampKey: "t", TagKey: "tag", MetadataKey: "meta"})
+		timed := NewJSON(JSONConfig{TimestampKey: "t", TagKey: "tag", MetadataKey: "meta"})
+		untimed := NewJSON(JSONConfig{TagKey: "tag", MetadataKey: "meta"})
+		packed := NewMsgPack(MsgPackConfig{TagKey: "tag", MetadataKey: "meta"})
 		v.Begin(tag, time.Unix(0, 0))
-		j.SetTag(tag)
+		timed.SetTag(tag)
+		untimed.SetTag(tag)
+		packed.SetTag(tag)
 		var e chunk.Entry
 		for w := chunk.NewWalker(in); w.Next(&e); {
 			if e.Body == nil {
 				continue
 			}
-			value, err := j.AppendValue(nil, &e)
-			if err == nil && !json.Valid(value) {
-				t.Fatalf("not JSON: %s", value)
+			for _, j := range []*JSON{timed, untimed} {
+				value, err := j.AppendValue(nil, &e)
+				if err == nil && !json.Valid(value) {
+					t.Fatalf("not JSON: %s", value)
+				}
+			}
+			value, err := packed.AppendValue(nil, &e)
+			if end, skipErr := chunk.Skip(value, 0); err != nil || skipErr != nil || end != len(value) {
+				t.Fatalf("not MessagePack: %x, %v", value, err)
 			}
 			s := seal(t, r, v, &e)
 			if !legalTopic([]byte(s.Topic)) || s.partition < -1 {

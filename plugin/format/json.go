@@ -275,12 +275,20 @@ func (j *JSON) appendCompositeKey(dst, b []byte, pos int, h chunk.Head) ([]byte,
 	start := len(dst)
 	dst = append(dst, opener(h.Type == chunk.Map))
 	j.keyDepth++
+	// What is not ASCII is escaped in the end, or a reader would find the escapes in the key.
+	escape := j.text.escape
+	j.text.escape = false
 	dst, pos, err := j.run(dst, b, pos, base)
+	j.text.escape = escape
 	if err != nil {
 		return dst, pos, err
 	}
 	j.keyDepth--
-	return quote(dst, start), pos, nil
+	dst = quote(dst, start)
+	if escape {
+		dst = escapeUnicode(dst, start)
+	}
+	return dst, pos, nil
 }
 
 // quote makes dst[start:], which is JSON, the contents of a JSON string. JSON without
