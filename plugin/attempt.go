@@ -106,7 +106,7 @@ func (a *attempt) known() *delivery.Receipt {
 	if a.own {
 		a.in.courier.Own(r)
 	}
-	if r.Short() && !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, time.Now())) {
+	if r.Short() && a.enc.ready() && !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, a.job.tag, time.Now())) {
 		a.in.ledger.Collected(r) // it tells of nothing
 		return nil
 	}
@@ -134,7 +134,11 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 			return nil, notInTurn
 		}
 	}
-	b := a.enc.encode(a.job.chunk, time.Now())
+	if !a.enc.ready() {
+		a.turnAway()
+		return nil, schemaUnknown
+	}
+	b := a.enc.encode(a.job.chunk, a.job.tag, time.Now())
 	var unusable []unusable // that are to be kept
 	if a.in.clerk.hasTarget() {
 		unusable = a.enc.faults.unusable
@@ -144,9 +148,7 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 	}
 	r := a.in.courier.Post(a.job.tag, b, len(unusable), a.spare)
 	if r == nil {
-		if a.in.line != nil {
-			a.in.line.Refused(a.identify())
-		}
+		a.turnAway()
 		return nil, queueFull
 	}
 	if a.in.line != nil {
@@ -161,6 +163,13 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 	a.in.reportFaults(a.job.tag, &a.enc.faults)
 	a.in.keepUnusable(r, a.job.tag, a.job.chunk, unusable)
 	return r, delivered
+}
+
+// turnAway keeps the chunk's place in the order for its next attempt.
+func (a *attempt) turnAway() {
+	if a.in.line != nil {
+		a.in.line.Refused(a.identify())
+	}
 }
 
 // nothing is the outcome of a chunk without a record to send.

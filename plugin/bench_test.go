@@ -56,7 +56,7 @@ func BenchmarkFlush_Acknowledged(b *testing.B) {
 
 // BenchmarkEncode is a chunk of 1000 small records on its way to a batch.
 func BenchmarkEncode(b *testing.B) {
-	e, err := newEncoder(decode(b, nil))
+	e, err := newEncoder(decode(b, nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	now := time.Now()
 	for b.Loop() {
-		if len(e.encode(chunk, now).Messages) != 1000 {
+		if len(e.encode(chunk, "tag", now).Messages) != 1000 {
 			b.Fatal("records are missing")
 		}
 	}

@@ -101,8 +101,23 @@ func (in *Instance) remember() {
 		return
 	}
 	in.ledger.Restore(in.courier, s, s.Memos())
-	enc, err := newEncoder(in.cfg)
-	if err != nil { // New has made one of the same configuration
+	if n := in.ledger.Len(); n > 0 {
+		in.log.Info("going on where the last process ended", "chunks_known", n)
+	}
+	in.postKept()
+}
+
+// postKept posts the chunks that only an earlier process had, once. While the schema of the
+// format is not known it does nothing; it is called again then.
+func (in *Instance) postKept() {
+	enc, err := newEncoder(in.cfg, in.schemas)
+	if err == nil && enc.ready() { // New has made an encoder of the same configuration
+		in.kept.Do(func() { in.postAll(in.custody.store, enc) })
+	}
+}
+
+func (in *Instance) postAll(s *state.Store, enc *encoder) {
+	if s == nil {
 		return
 	}
 	a := &attempt{in: in, enc: enc, own: true, spare: math.MaxInt64}
@@ -121,8 +136,8 @@ func (in *Instance) remember() {
 			s.Release(name)
 		}
 	}
-	if receipts := in.ledger.Len(); receipts+len(chunks) > 0 {
-		in.log.Info("going on where the last process ended", "chunks_known", receipts, "taken_over", len(chunks))
+	if len(chunks) > 0 {
+		in.log.Info("chunks that a hot reload had handed to the last process are delivered", "taken_over", len(chunks))
 	}
 }
 

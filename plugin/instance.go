@@ -13,6 +13,7 @@ import (
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/plugin/metrics"
+	"out_kafka_reconnect/plugin/schema"
 	"out_kafka_reconnect/reconnect"
 )
 
@@ -44,6 +45,8 @@ type Instance struct {
 	line    *delivery.Line // nil unless ordered
 	clerk   *clerk
 	custody *custody
+	kept    sync.Once                        // the chunks of an earlier process were posted
+	schemas *schema.Source                   // nil unless the format needs a schema
 	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
 	relay   *flblog.Relay
 	log     *slog.Logger
@@ -89,12 +92,17 @@ type job struct {
 // New starts an instance. The error says what is wrong with the configuration as the
 // client sees it; no broker has to be reachable.
 func New(o Options) (*Instance, error) {
-	if _, err := newEncoder(o.Config); err != nil {
+	schemas, err := newSchemas(o.Config, o.Heir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := newEncoder(o.Config, schemas); err != nil {
 		return nil, fmt.Errorf("plugin: making the encoder: %w", err)
 	}
 	log := o.Relay.Logger()
 	in := &Instance{
 		cfg:     o.Config,
+		schemas: schemas,
 		relay:   o.Relay,
 		log:     log,
 		quiet:   newQuiet(log),
@@ -140,6 +148,7 @@ func New(o Options) (*Instance, error) {
 	if o.Heir == nil {
 		in.remember()
 	}
+	in.startSchemas()
 	return in, nil
 }
 
@@ -172,6 +181,7 @@ func (in *Instance) courierOptions() delivery.Options {
 // it has in hands; what it can't comes back to the courier and goes to the new one.
 func (in *Instance) inherit(old *Instance) {
 	in.courier, in.ledger, in.clerk.courier = old.courier, old.ledger, old.courier
+	in.kept.Do(func() {}) // the courier has them
 	in.courier.Reconfigure(in.courierOptions(), in.sup)
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
 	for _, l := range old.clerk.close() {
@@ -253,7 +263,7 @@ func (in *Instance) hand(j *job) {
 // work serves one job after the other until the instance closes.
 func (in *Instance) work(j *job) {
 	defer in.workers.Done()
-	e, err := newEncoder(in.cfg)
+	e, err := newEncoder(in.cfg, in.schemas)
 	if err != nil { // New has made one of the same configuration
 		e = nil
 	}
@@ -278,6 +288,7 @@ func (in *Instance) end() bool {
 	}
 	in.closed = true
 	close(in.closing)
+	in.schemas.Close()
 	if in.parked != nil {
 		in.parked.Stop()
 	}

@@ -32,15 +32,16 @@ func (r Result) String() string {
 type outcome uint8
 
 const (
-	delivered   outcome = iota // every record came to its end
-	takenOver                  // the records are ours now: Fluent Bit is being reloaded
-	noRecords                  // nothing in the chunk is a record, and nothing is broken
-	undecodable                // there are bytes, and no record among them
-	refused                    // all brokers are down, or the instance is closing
-	queueFull                  // the bound on what waits is reached
-	notInTurn                  // ordered: an earlier chunk has not come back yet
-	waiting                    // the acknowledgements did not come in time
-	panicked                   // a fault of ours
+	delivered     outcome = iota // every record came to its end
+	takenOver                    // the records are ours now: Fluent Bit is being reloaded
+	noRecords                    // nothing in the chunk is a record, and nothing is broken
+	undecodable                  // there are bytes, and no record among them
+	refused                      // all brokers are down, or the instance is closing
+	schemaUnknown                // the schema of the messages could not be fetched yet
+	queueFull                    // the bound on what waits is reached
+	notInTurn                    // ordered: an earlier chunk has not come back yet
+	waiting                      // the acknowledgements did not come in time
+	panicked                     // a fault of ours
 )
 
 // resultOf is the only place that chooses what Fluent Bit hears. Error is for a chunk that

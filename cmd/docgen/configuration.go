@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"out_kafka_reconnect/plugin/config"
@@ -89,8 +90,14 @@ func renderRules(b *bytes.Buffer) {
 		row(b, code(r.Name), r.Why)
 	}
 	b.WriteString("\n### What is never printed\n\n")
+	secrets := slices.Clone(config.Secrets)
+	for _, o := range config.Options() {
+		if o.Secret && o.Kind == config.KindText { // a list has secrets among others
+			secrets = append(secrets, o.Name)
+		}
+	}
 	fmt.Fprintf(b, "The values of %s, of properties that this version does not know, and of anything that looks like an"+
-		" address with a password in it appear as `***` in every message.\n", codes(config.Secrets))
+		" address with a password in it appear as `***` in every message.\n", codes(secrets))
 }
 
 // renderForeign lists the keys of the built-in output that are not supported yet.

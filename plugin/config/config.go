@@ -42,8 +42,11 @@ type Config struct {
 	Brokers string
 	// Topics holds at least one topic; the first is the default topic.
 	Topics []string
-	// TopicKey is the top-level key whose value picks the topic; empty means none.
+	// TopicKey is the field whose value picks the topic; empty means none. A field is the name
+	// of a top-level key, or an accessor if it begins with "$".
 	TopicKey string
+	// TopicTemplate makes the topic; empty means that TopicKey does. Not both are set.
+	TopicTemplate string
 	// DynamicTopic allows topics that are not in Topics.
 	DynamicTopic bool
 	// MaxDynamicTopics bounds how many of those there may be.
@@ -51,13 +54,54 @@ type Config struct {
 	// Format of the message value.
 	Format Format
 
+	// JSONEscapeUnicode writes text that is not ASCII as escapes with FormatJSON.
+	JSONEscapeUnicode bool
+	// JSONInvalidUTF8 says what FormatJSON does with bytes that are not UTF-8.
+	JSONInvalidUTF8 InvalidUTF8
+	// RawLogKey is the field that FormatRaw writes; not empty with it.
+	RawLogKey string
+	// The fields of the record that FormatGELF knows; none is empty.
+	GELFShortMessageKey, GELFFullMessageKey, GELFLevelKey, GELFHostKey, GELFTimestampKey string
+	// SchemaText and SchemaID are the schema of FormatAvro; if one is missing it is fetched.
+	SchemaText string
+	SchemaID   int
+	// SchemaSubject and SchemaVersion say which schema is fetched; without a subject that of
+	// SchemaID is. The version may be VersionLatest.
+	SchemaSubject string
+	SchemaVersion int
+	framing       framing
+	// RegistryURLs is where it is fetched; not empty if FormatAvro needs that.
+	RegistryURLs []string
+	// RegistryUser and RegistryPassword log in there, or else RegistryToken does.
+	RegistryUser, RegistryPassword, RegistryToken string
+	// RegistryCAFile is a file of authorities to trust; empty means those of the system.
+	RegistryCAFile string
+
 	// MessageKey is the literal key of every message; valid if MessageKeySet.
 	MessageKey string
 	// MessageKeySet tells a message key from none (which makes null keys).
 	MessageKeySet bool
-	// MessageKeyField is the top-level field that gives the key; empty means none.
+	// MessageKeyField is the field that gives the key; empty means none.
 	MessageKeyField string
+	// MessageKeyTemplate makes the key; empty means that MessageKeyField does. Not both are set.
+	MessageKeyTemplate string
+	// PartitionField is the field with the number of the partition; empty means none.
+	PartitionField string
+	// Partitioner chooses the partition otherwise.
+	Partitioner Partitioner
 
+	// MessageTimestamp says which time the Kafka record has.
+	MessageTimestamp MessageTimestamp
+	// Headers are on every message.
+	Headers []Header
+	// HeadersKey is the field with a map of further headers; empty means none.
+	HeadersKey string
+	// TagKey and MetadataKey are the keys under which tag and metadata are put into the value;
+	// empty means not at all.
+	TagKey, MetadataKey string
+
+	// AddTimestamp puts the time into the value.
+	AddTimestamp bool
 	// TimestampKey is the key under which the time is put into the value.
 	TimestampKey string
 	// TimestampFormat is how it is written.
@@ -160,13 +204,45 @@ type Format uint8
 
 // The formats.
 const (
+	// FormatJSON is one JSON object.
 	FormatJSON Format = iota
+	// FormatMsgPack is one MessagePack map.
+	FormatMsgPack
+	// FormatGELF is the Graylog Extended Log Format.
+	FormatGELF
+	// FormatRaw is the text of one field.
+	FormatRaw
+	// FormatAvro is Avro's binary form behind the number of its schema.
+	FormatAvro
 )
 
-var formats = []string{"json"}
+var formats = []string{"json", "msgpack", "gelf", "raw", "avro"}
 
 // String gives the word used in the section.
 func (f Format) String() string { return word(formats, f) }
+
+// InvalidUTF8 says what becomes of bytes that are not UTF-8.
+type InvalidUTF8 uint8
+
+// The ways to treat them.
+const (
+	// InvalidReplace writes U+FFFD for each.
+	InvalidReplace InvalidUTF8 = iota
+	// InvalidRemove leaves them out.
+	InvalidRemove
+	// InvalidRefuse makes a dead letter of the record.
+	InvalidRefuse
+)
+
+var invalidUTF8 = []string{"replace", "remove", "refuse"}
+
+// String gives the word used in the section.
+func (u InvalidUTF8) String() string { return word(invalidUTF8, u) }
+
+// framing is what stands in front of an Avro message. There is one kind.
+type framing uint8
+
+var framings = []string{"cp1"}
 
 // TimestampFormat is how a record's time is written into the message value.
 type TimestampFormat uint8
@@ -185,6 +261,41 @@ var timestampFormats = []string{"double", "iso8601", "iso8601_ns"}
 
 // String gives the word used in the section.
 func (f TimestampFormat) String() string { return word(timestampFormats, f) }
+
+// Partitioner chooses the partition of a message that has none of its own.
+type Partitioner uint8
+
+// The partitioners, named as librdkafka names them.
+const (
+	PartitionerRandom Partitioner = iota
+	PartitionerConsistent
+	PartitionerConsistentRandom
+	PartitionerMurmur2
+	PartitionerMurmur2Random
+	PartitionerFNV1a
+	PartitionerFNV1aRandom
+)
+
+var partitioners = []string{"random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"}
+
+// String gives the word used in the section and by librdkafka.
+func (p Partitioner) String() string { return word(partitioners, p) }
+
+// MessageTimestamp says which time a Kafka record has.
+type MessageTimestamp uint8
+
+// The times.
+const (
+	// MessageTimestampProduce is when the client took the message.
+	MessageTimestampProduce MessageTimestamp = iota
+	// MessageTimestampEvent is the record's own.
+	MessageTimestampEvent
+)
+
+var messageTimestamps = []string{"produce", "event"}
+
+// String gives the word used in the section.
+func (m MessageTimestamp) String() string { return word(messageTimestamps, m) }
 
 // IdlePolicy says what happens to connections without traffic.
 type IdlePolicy uint8

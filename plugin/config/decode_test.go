@@ -13,7 +13,15 @@ func TestDecode_Defaults(t *testing.T) {
 		Brokers:             "kafka:9092",
 		Topics:              []string{"fluent-bit"},
 		MaxDynamicTopics:    1000,
+		Partitioner:         PartitionerConsistentRandom,
 		Format:              FormatJSON,
+		GELFShortMessageKey: "short_message",
+		GELFFullMessageKey:  "full_message",
+		GELFLevelKey:        "level",
+		GELFHostKey:         "host",
+		GELFTimestampKey:    "timestamp",
+		SchemaVersion:       VersionLatest,
+		AddTimestamp:        true,
 		TimestampKey:        "@timestamp",
 		TimestampFormat:     TimestampDouble,
 		ClientID:            "fluent-bit",
@@ -73,6 +81,16 @@ func TestDecode_Values(t *testing.T) {
 		{"message key", minimal.with("message_key", " k "), func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{" k ", true}},
 		{"no message key", minimal, func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{"", false}},
 		{"message key field", minimal.with("message_key_field", "id"), func(c *Config) any { return c.MessageKeyField }, "id"},
+		{"message key accessor", minimal.with("message_key_field", "$a['b'][0]"), func(c *Config) any { return c.MessageKeyField }, "$a['b'][0]"},
+		{"message key template", minimal.with("message_key_template", " $a-%Y "), func(c *Config) any { return c.MessageKeyTemplate }, " $a-%Y "},
+		{"topic template", minimal.with("topic_template", " a.$TAG[1].%Y%m "), func(c *Config) any { return c.TopicTemplate }, "a.$TAG[1].%Y%m"},
+		{"partition field", minimal.with("partition_field", "p"), func(c *Config) any { return c.PartitionField }, "p"},
+		{"partitioner", minimal.with("partitioner", "Murmur2_Random"), func(c *Config) any { v, _ := property(c, "partitioner"); return v }, "murmur2_random"},
+		{"partitioner as property", minimal.with("rdkafka.partitioner", "fnv1a"), func(c *Config) any { v, _ := property(c, "partitioner"); return v }, "fnv1a"},
+		{"message timestamp", minimal.with("message_timestamp", "EVENT"), func(c *Config) any { return c.MessageTimestamp }, MessageTimestampEvent},
+		{"headers", minimal.with("headers", `a=1, b = x=y\, $TAG ,c=,,a=100%%`), func(c *Config) any { return c.Headers }, []Header{{"a", "1"}, {"b", "x=y, $TAG"}, {"c", ""}, {"a", "100%%"}}},
+		{"headers key", minimal.with("headers_key", "$METADATA"), func(c *Config) any { return c.HeadersKey }, "$METADATA"},
+		{"keys of the value", minimal.with("tag_key", "tag", "metadata_key", "$meta"), func(c *Config) any { return []any{c.TagKey, c.MetadataKey} }, []any{"tag", "$meta"}},
 		{"topic key", minimal.with("topic_key", "t"), func(c *Config) any { return c.TopicKey }, "t"},
 		{"time key", minimal.with("timestamp_key", "ts"), func(c *Config) any { return c.TimestampKey }, "ts"},
 		{"client id", minimal.with("client.id", "me"), func(c *Config) any { return c.ClientID }, "me"},
@@ -127,8 +145,41 @@ var warnings = []warningCase{
 		"group_id has no effect: it is about consumer groups, which an output has none of",
 	}},
 	{"gelf key without gelf", section{"gelf_level_key": "l"}, []string{
-		"gelf_level_key has no effect: it is for format gelf",
+		"gelf_level_key has no effect with format json",
 	}},
+	{"JSON keys with gelf", section{"format": "gelf", "timestamp_key": "t", "json_invalid_utf8": "refuse"}, []string{
+		"timestamp_key has no effect with format gelf",
+		"json_invalid_utf8 has no effect with format gelf",
+	}},
+	{"time with raw", section{"format": "raw", "raw_log_key": "log", "add_timestamp": "off", "timestamp_format": "double"}, []string{
+		"timestamp_format has no effect with format raw",
+		"add_timestamp has no effect with format raw",
+	}},
+	{"own fields with formats that have none", section{"format": "gelf", "tag_key": "@timestamp", "metadata_key": "@timestamp"}, []string{
+		"tag_key has no effect with format gelf",
+		"metadata_key has no effect with format gelf",
+	}},
+	{"tag in the place of the time", section{"add_timestamp": "off", "tag_key": "@timestamp"}, nil},
+	{"tag with msgpack", section{"format": "msgpack", "tag_key": "tag", "metadata_key": "meta"}, nil},
+	{"routing with raw", section{"format": "raw", "raw_log_key": "log", "topic_template": "$a", "headers": "a=$a"}, nil},
+	{"time switched off", section{"format": "msgpack", "add_timestamp": "no", "timestamp_key": "t"}, []string{
+		"timestamp_key has no effect with add_timestamp false",
+	}},
+	{"password without user", section{
+		"format": "avro", "schema_registry_url": "http://r", "schema_id": "7",
+		"schema_registry_version": "2", "schema.registry.http.password": "geheim",
+	}, []string{
+		"schema_registry_version has no effect without schema_registry_subject",
+		"schema.registry.http.password has no effect without schema_registry_http_user",
+	}},
+	{"two logins, two schemas", section{
+		"format": "avro", "schema_registry_url": "http://r", "schema_registry_subject": "s",
+		"schema_str": "{}", "schema_registry_http_user": "u", "schema_registry_bearer_token": "geheim",
+	}, []string{
+		"schema_str has no effect without schema_id: the schema is fetched",
+		"schema_registry_bearer_token has no effect beside schema_registry_http_user",
+	}},
+	{"schema at hand", section{"format": "avro", "schema_str": "{}", "schema_id": "7"}, nil},
 	{"otlp key without otlp", section{"otlp_logs_partition_by_resource": "on"}, []string{
 		"otlp_logs_partition_by_resource has no effect: it is for format otlp_json or otlp_proto",
 	}},
@@ -141,6 +192,13 @@ var warnings = []warningCase{
 	}},
 	{"several topics with key", section{"topics": "a,b", "topic_key": "k"}, nil},
 	{"dynamic topic without key", section{"dynamic_topic": "yes"}, []string{"dynamic_topic has no effect without topic_key"}},
+	{"several topics with a template", section{"topics": "a,b", "topic_template": "$x"}, nil},
+	{"dynamic topic with a template", section{"topic_template": "$x", "dynamic_topic": "on"}, []string{
+		"dynamic_topic has no effect with topic_template, which may name any topic",
+	}},
+	{"two partitioners", section{"partitioner": "random", "rdkafka.partitioner": "murmur2"}, []string{
+		"partitioner is not applied: rdkafka.partitioner replaces it",
+	}},
 	{"idle timeout without close", section{"reconnect.idle_timeout": "1m"}, []string{
 		"reconnect.idle_timeout has no effect with idle_policy keepalive",
 	}},
@@ -209,6 +267,10 @@ func TestSummary(t *testing.T) {
 		{
 			minimal.with("topics", "a,b", "idle_policy", "KEEP", "queue_limit", "1gib", "dynamic_topic", "on", "topic_key", "a b"),
 			`brokers=kafka:9092 topics=a,b topic_key="a b" dynamic_topic=true idle_policy=keep queue_limit=1GiB`,
+		},
+		{
+			minimal.with("headers", `a=$TAG, b=x\,y\\z`, "partitioner", "murmur2"),
+			`brokers=kafka:9092 partitioner=murmur2 headers="a=$TAG,b=x\\,y\\\\z"`,
 		},
 		{minimal.with("client_id", "user:pw@host"), "brokers=kafka:9092 client_id=***"},
 		{

@@ -61,11 +61,11 @@ var sectionFaults = []faultCase{
 	}},
 	{"password in the wrong key", section{"format": "me:geheim@host", "topics": "https://me:geheim@host"}, []string{
 		`topics: *** has names that Kafka refuses: *** (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
-		`format: *** is unknown; allowed: json`,
+		`format: *** is unknown; allowed: json, msgpack, gelf, raw, avro`,
 	}},
 	{"no topic", section{"topics": ","}, []string{`topics: "," names no topic`}},
-	{"unknown format", section{"format": "xml"}, []string{`format: "xml" is unknown; allowed: json`}},
-	{"later format", section{"format": "MsgPack"}, []string{`format: "MsgPack" is not supported yet; allowed: json`}},
+	{"unknown format", section{"format": "xml"}, []string{`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro`}},
+	{"later format", section{"format": "OTLP_json"}, []string{`format: "OTLP_json" is not supported yet; allowed: json, msgpack, gelf, raw, avro`}},
 	{"time format", section{"timestamp_format": "rfc3339"}, []string{
 		`timestamp_format: "rfc3339" is unknown; allowed: double, iso8601, iso8601_ns`,
 	}},
@@ -140,6 +140,61 @@ var sectionFaults = []faultCase{
 	{"no noise after a bad value", section{"reconnect_backoff_max": "60ms", "reconnect_backoff_min": "x"}, []string{
 		`reconnect_backoff_min: "x" is not a duration; use a number and a unit such as 500ms, 2s or 1m30s`,
 	}},
+	{"accessor without a name", section{"topic_key": "$"}, []string{
+		`topic_key: "$" has a "$" without a name; a field is written $name or $['name'], the sign itself $$`,
+	}},
+	{"accessor with a dot", section{"message_key_field": "$kubernetes.pod_name"}, []string{
+		`message_key_field: "$kubernetes.pod_name" does not end behind "$kubernetes"; a sub-key is written ['pod_name']`,
+	}},
+	{"accessor without its end", section{"partition_field": "$a['b'"}, []string{
+		`partition_field: "$a['b'" has no ] behind "$a['b'"`,
+	}},
+	{"tag as a field", section{"headers_key": "$TAG"}, []string{
+		`headers_key: "$TAG" names the tag, which only templates can hold; a key that begins like it is written $['TAG…']`,
+	}},
+	{"date in a template", section{"topic_template": "logs-%Q"}, []string{
+		`topic_template: "logs-%Q" has a "%" that begins no date; allowed behind it: Y, y, m, d, j, H, M, S, G, V, F, s and %`,
+	}},
+	{"braces in a template", section{"topic_template": "logs-{tag}-$a"}, []string{
+		`topic_template: "logs-{tag}-$a" holds "logs-{tag}-", which no topic can` +
+			` (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
+	}},
+	{"fixed template", section{"topic_template": "logs"}, []string{
+		`topic_template: "logs" has nothing that differs from record to record; for a fixed topic use topics`,
+	}},
+	{"two topics", section{"topic_template": "$a", "topic_key": "a"}, []string{
+		`topic_template: "$a" contradicts topic_key; keep one of them`,
+	}},
+	{"two keys", section{"message_key_template": "$a$b", "message_key_field": "a"}, []string{
+		`message_key_template: "$a$b" contradicts message_key_field; keep one of them`,
+	}},
+	{"name that ends in _", section{"message_key_template": "$a_$b"}, []string{
+		`message_key_template: "$a_$b" has the name "a_", which ends in "_"; write $['a']_ or $['a_'] to tell which is meant`,
+	}},
+	{"partitioner", section{"partitioner": "sticky"}, []string{
+		`partitioner: "sticky" is unknown; allowed: random, consistent, consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random`,
+	}},
+	{"message timestamp", section{"message_timestamp": "now"}, []string{
+		`message_timestamp: "now" is unknown; allowed: produce, event`,
+	}},
+	{"headers without a value", section{"headers": "a=1,b"}, []string{
+		`headers: "a=1,b" has an item 2 that is not name=value; a comma inside a value is written "\,"`,
+	}},
+	{"headers without a name", section{"headers": "=1"}, []string{
+		`headers: "=1" has an item 1 that is not name=value; a comma inside a value is written "\,"`,
+	}},
+	{"no headers", section{"headers": ","}, []string{`headers: "," names no header`}},
+	{"header template", section{"headers": "a=50%"}, []string{
+		`headers: "a=50%" has a value for "a" that has a "%" that begins no date;` +
+			` allowed behind it: Y, y, m, d, j, H, M, S, G, V, F, s and %`,
+	}},
+	{"one key for two without time", section{"add_timestamp": "off", "format": "msgpack", "tag_key": "k", "metadata_key": "k"}, []string{
+		`metadata_key: "k" is also the tag_key; a key can stand for one thing only`,
+	}},
+	{"one key for two", section{"tag_key": "@timestamp", "metadata_key": "@timestamp"}, []string{
+		`tag_key: "@timestamp" is also the timestamp_key; a key can stand for one thing only`,
+		`metadata_key: "@timestamp" is also the timestamp_key; a key can stand for one thing only`,
+	}},
 	{"dead-letter topic", section{"dead_letter_topic": "a b"}, []string{
 		`dead_letter_topic: "a b" is a name that Kafka refuses (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
 	}},
@@ -178,14 +233,41 @@ var sectionFaults = []faultCase{
 	{"IAM", section{"aws_msk_iam": "true"}, []string{
 		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
 	}},
-	{"schema", section{"schema.registry.url": "http://u:pw@r"}, []string{
-		"schema.registry.url: is not supported yet (the schema registry);" +
+	{"OTLP", section{"format": "otlp_proto", "otlp_logs_partition_by_resource": "on"}, []string{
+		`format: "otlp_proto" is not supported yet; allowed: json, msgpack, gelf, raw, avro`,
+		"otlp_logs_partition_by_resource: is not supported yet (keys of the otlp formats);" +
 			" remove it, or keep this section on the built-in kafka output",
 	}},
-	{"gelf", section{"format": "gelf", "gelf_level_key": "l", "raw_log_key": "r"}, []string{
-		`format: "gelf" is not supported yet; allowed: json`,
-		"gelf_level_key: is not supported yet (fields of format gelf);" +
-			" remove it, or keep this section on the built-in kafka output",
+	{"raw without key", section{"format": "raw"}, []string{"raw_log_key: is not set, and format raw needs it"}},
+	{"text options of JSON", section{"json_escape_unicode": "maybe", "json_invalid_utf8": "hide", "add_timestamp": "0"}, []string{
+		`add_timestamp: "0" is neither true nor false; allowed: true, on, yes, false, off, no`,
+		`json_escape_unicode: "maybe" is neither true nor false; allowed: true, on, yes, false, off, no`,
+		`json_invalid_utf8: "hide" is unknown; allowed: replace, remove, refuse`,
+	}},
+	{"avro without schema", section{"format": "Avro"}, []string{
+		`format: "Avro" needs schema_str and schema_id, or schema_registry_url`,
+	}},
+	{"avro without number", section{"format": "avro", "schema_str": "{}"}, []string{
+		"schema_id: is not set, and schema_str needs it; or set schema_registry_url to fetch the schema",
+	}},
+	{"avro with a registry only", section{"format": "avro", "schema.registry.url": "http://r:8081"}, []string{
+		"schema.registry.url: needs schema_registry_subject or schema_id, to know which schema to fetch",
+	}},
+	{"schema number", section{"format": "avro", "schema_id": "2147483648"}, []string{
+		`schema_id: "2147483648" is above 2147483647; allowed: 0 to 2147483647`,
+	}},
+	{"schema version", section{"schema.registry.version": "0"}, []string{
+		`schema.registry.version: "0" is no version; allowed: latest, or a number from 1`,
+	}},
+	{"framing", section{"serializer.framing": "none"}, []string{`serializer.framing: "none" is unknown; allowed: cp1`}},
+	{"user in the registry's address", section{"schema.registry.url": "http://u:pw@r"}, []string{
+		"schema.registry.url: *** names a user; that belongs into schema_registry_http_user and schema_registry_http_passwd",
+	}},
+	{"registry's address", section{"schema_registry_url": "http://r, r:8081"}, []string{
+		`schema_registry_url: "http://r, r:8081" has "r:8081", which is no http or https address`,
+	}},
+	{"no address of a registry", section{"schema_registry_url": ","}, []string{
+		`schema_registry_url: "," names no address; write for example http://registry:8081`,
 	}},
 }
 
@@ -299,7 +381,7 @@ func TestDecode_AllFaultsAtOnce(t *testing.T) {
 	checkFaults(t, section{
 		"brokers": "", "format": "xml", "reconnect_backoff_min": "10", "aws_msk_iam": "on", "rdkafka.compression.codec": "zz",
 	}, []string{
-		`format: "xml" is unknown; allowed: json`,
+		`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro`,
 		`reconnect_backoff_min: "10" has no unit; write 10ms or 10s`,
 		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
 		`rdkafka.compression.codec: "zz" is refused by librdkafka:` +

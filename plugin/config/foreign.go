@@ -21,46 +21,14 @@ type ForeignKey struct {
 	Note string
 }
 
-var gelf = []string{"gelf"}
-
 // Foreign lists those keys.
 var Foreign = []ForeignKey{
-	{Name: "raw_log_key", Formats: []string{"raw"}, Refuse: true, Note: "the field that is written with format raw"},
-	{Name: "gelf_timestamp_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
-	{Name: "gelf_host_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
-	{Name: "gelf_short_message_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
-	{Name: "gelf_full_message_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
-	{Name: "gelf_level_key", Formats: gelf, Refuse: true, Note: "fields of format gelf"},
 	{
 		Name: "otlp_logs_partition_by_resource", Formats: []string{"otlp_json", "otlp_proto"}, Refuse: true, Switch: true,
 		Note: "keys of the otlp formats",
 	},
 	{Name: "aws_msk_iam", Refuse: true, Switch: true, Note: "login with AWS IAM"},
 	{Name: "aws_msk_iam_cluster_arn", Note: "login with AWS IAM; alone it does nothing"},
-	{Name: "schema_str", Refuse: true, Note: "Avro schemas"},
-	{Name: "schema_id", Refuse: true, Note: "Avro schemas"},
-	{Name: "schema_registry_url", Aliases: []string{"schema.registry.url"}, Refuse: true, Note: "the schema registry"},
-	{
-		Name: "schema_registry_subject", Aliases: []string{"schema.registry.subject"}, Refuse: true,
-		Note: "the schema registry",
-	},
-	{
-		Name: "schema_registry_version", Aliases: []string{"schema.registry.version"}, Refuse: true,
-		Note: "the schema registry",
-	},
-	{
-		Name: "schema_registry_http_user", Aliases: []string{"schema.registry.http.user"}, Refuse: true,
-		Note: "the schema registry",
-	},
-	{
-		Name: "schema_registry_http_passwd", Aliases: []string{"schema.registry.http.password"}, Refuse: true,
-		Note: "the schema registry",
-	},
-	{
-		Name: "schema_registry_bearer_token", Aliases: []string{"schema.registry.bearer.token"}, Refuse: true,
-		Note: "the schema registry",
-	},
-	{Name: "schema_registry_framing", Aliases: []string{"serializer.framing"}, Refuse: true, Note: "the schema registry"},
 	{Name: "group_id", Note: "consumer groups, which an output has none of"},
 }
 

@@ -62,8 +62,7 @@ func secretKeys() []string {
 			keys = append(keys, "rdkafka."+n.name)
 		}
 	}
-	return append(keys, "schema_registry_http_passwd", "schema.registry.bearer.token", "schema_str",
-		"schema_registry_http_user")
+	return append(keys, "schema_registry_http_passwd", "schema.registry.bearer.token")
 }
 
 // randomSection holds secrets in some of the places where they may be; one that is not

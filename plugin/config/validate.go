@@ -15,6 +15,7 @@ const fluentBitMaxWait = 2000 * time.Second
 func (d *decoder) validate() {
 	d.validateBrokers()
 	d.validateSupervisor()
+	d.validateFormat()
 	d.validateRouting()
 	d.validateDeadLetters()
 	d.validateLogin()
@@ -101,10 +102,99 @@ func (d *decoder) onlyWith(name string, policy IdlePolicy) {
 	}
 }
 
-// validateRouting warns of routing that can't happen.
+// validateFormat makes sure that the format has what it needs, and warns of what it does
+// not look at.
+func (d *decoder) validateFormat() {
+	c := d.cfg
+	if d.bad["format"] {
+		return
+	}
+	for _, n := range needs {
+		if slices.Contains(n.formats, c.Format) {
+			continue
+		}
+		for _, name := range n.names {
+			if d.set(name) {
+				d.warn(fmt.Sprintf("%s has no effect with format %s", d.label(name), c.Format))
+			}
+		}
+	}
+	if c.Format == FormatJSON || c.Format == FormatMsgPack {
+		d.validateOwnFields()
+	}
+	switch c.Format {
+	case FormatRaw:
+		if c.RawLogKey == "" {
+			d.fault("raw_log_key", "is not set, and format raw needs it")
+		}
+	case FormatAvro:
+		d.validateSchema()
+	default: // the other formats need nothing
+	}
+}
+
+// validateOwnFields looks at the keys of the fields that the value has besides the record's.
+func (d *decoder) validateOwnFields() {
+	names := []string{"tag_key", "metadata_key"}
+	if d.cfg.AddTimestamp {
+		names = append([]string{"timestamp_key"}, names...)
+	} else {
+		for _, name := range []string{"timestamp_key", "timestamp_format"} {
+			if d.set(name) {
+				d.warn(d.label(name) + " has no effect with add_timestamp false")
+			}
+		}
+	}
+	d.distinctKeys(names...)
+}
+
+// validateSchema makes sure that there is a schema, or a way to get it.
+func (d *decoder) validateSchema() {
+	c := d.cfg
+	if d.bad["schema_id"] || d.bad["schema_registry_url"] {
+		return
+	}
+	switch {
+	case c.SchemaText != "" && c.SchemaID > 0:
+		return
+	case c.RegistryURLs == nil && c.SchemaText != "":
+		d.fault("schema_id", "is not set, and schema_str needs it; or set schema_registry_url to fetch the schema")
+		return
+	case c.RegistryURLs == nil:
+		d.fault(d.label("format"), quote(d.text["format"])+" needs schema_str and schema_id, or schema_registry_url")
+		return
+	case c.SchemaSubject == "" && c.SchemaID == 0:
+		d.fault(d.label("schema_registry_url"), "needs schema_registry_subject or schema_id, to know which schema to fetch")
+		return
+	case c.SchemaText != "":
+		d.warn(d.label("schema_str") + " has no effect without schema_id: the schema is fetched")
+	}
+	if c.SchemaSubject == "" && d.set("schema_registry_version") {
+		d.warn(d.label("schema_registry_version") + " has no effect without schema_registry_subject")
+	}
+	if c.RegistryUser == "" && d.set("schema_registry_http_passwd") {
+		d.warn(d.label("schema_registry_http_passwd") + " has no effect without schema_registry_http_user")
+	}
+	if c.RegistryUser != "" && d.set("schema_registry_bearer_token") {
+		d.warn(d.label("schema_registry_bearer_token") + " has no effect beside schema_registry_http_user")
+	}
+}
+
+// validateRouting looks for routing that can't happen, and for keys that exclude each other.
 func (d *decoder) validateRouting() {
 	c := d.cfg
-	if c.TopicKey != "" {
+	d.exclusive("topic_template", "topic_key")
+	d.exclusive("message_key_template", "message_key_field")
+	if p, ok := d.find("partitioner"); ok && d.set("partitioner") {
+		d.warn(fmt.Sprintf("%s is not applied: %s replaces it", d.label("partitioner"), p.key))
+	}
+	switch {
+	case d.set("topic_template"):
+		if c.DynamicTopic {
+			d.warn(d.label("dynamic_topic") + " has no effect with topic_template, which may name any topic")
+		}
+		return
+	case c.TopicKey != "" || d.bad["topic_key"]:
 		return
 	}
 	if c.DynamicTopic {
@@ -113,6 +203,32 @@ func (d *decoder) validateRouting() {
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
 			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
+	}
+}
+
+// exclusive notes that two options that mean the same thing are both set.
+func (d *decoder) exclusive(a, b string) {
+	if d.set(a) && d.set(b) {
+		d.fault(a, shown(d.text[a], holdsPassword(d.text[a]))+" contradicts "+d.label(b)+"; keep one of them")
+	}
+}
+
+// distinctKeys notes that two keys of the value are the same.
+func (d *decoder) distinctKeys(names ...string) {
+	first := make(map[string]string, len(names))
+	for _, name := range names {
+		key := d.text[name]
+		if name == "timestamp_key" {
+			key = d.cfg.TimestampKey
+		}
+		if key == "" {
+			continue
+		}
+		if other, ok := first[key]; ok {
+			d.fault(d.label(name), shown(key, holdsPassword(key))+" is also the "+other+"; a key can stand for one thing only")
+			continue
+		}
+		first[key] = name
 	}
 }
 

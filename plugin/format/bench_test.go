@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"out_kafka_reconnect/plugin/chunk"
 	"out_kafka_reconnect/plugin/chunk/chunktest"
@@ -71,13 +72,100 @@ func BenchmarkRoute300(b *testing.B) {
 	benchmarkJSON(b, chunk300(1000), 1000, RouterConfig{TopicKey: "level", DynamicTopic: true, MaxDynamicTopics: 9, MessageKeyField: "trace_id"})
 }
 
+// The other formats write the same records.
+
+func BenchmarkMsgPack300(b *testing.B) {
+	benchmarkValue(b, NewMsgPack(MsgPackConfig{TimestampKey: "@timestamp"}), chunk300(1000))
+}
+
+func BenchmarkGELF300(b *testing.B) {
+	c := gelfConfig
+	c.ShortMessageKey = "message"
+	benchmarkValue(b, NewGELF(c), chunk300(1000))
+}
+func BenchmarkRaw300(b *testing.B) { benchmarkValue(b, NewRaw("message"), chunk300(1000)) }
+func BenchmarkAvro300(b *testing.B) {
+	benchmarkValue(b, NewAvro(parseAvro(b, schema300)), chunk300(1000))
+}
+
+func benchmarkValue(b *testing.B, enc Encoder, in []byte) {
+	w := chunk.NewWalker(nil)
+	var e chunk.Entry
+	var dst []byte
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		dst, n = dst[:0], 0
+		w.Reset(in)
+		for w.Next(&e) {
+			var err error
+			if dst, err = enc.AppendValue(dst, &e); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+	}
+	reportRecords(b, len(in), n)
+}
+
+// BenchmarkEnvelope2K is what templates, headers and the rest cost on top of BenchmarkJSON2K.
+func BenchmarkEnvelope2K(b *testing.B) {
+	for _, bm := range []struct {
+		name   string
+		config EnvelopeConfig
+	}{
+		{"accessor", EnvelopeConfig{TopicField: "$kubernetes['namespace_name']"}},
+		{"template", EnvelopeConfig{TopicTemplate: "app.$kubernetes['namespace_name'].%Y.%m.%d"}},
+		{"headers", EnvelopeConfig{Headers: []HeaderConfig{{"source", "fluent-bit"}, {"tag", "$TAG"}, {"ns", "$kubernetes['namespace_name']"}}}},
+		{"headers_key", EnvelopeConfig{HeadersField: "$kubernetes['labels']"}},
+		{"everything", full},
+	} {
+		b.Run(bm.name, func(b *testing.B) { benchmarkEnvelope(b, chunk2K(1000), 1000, bm.config) })
+	}
+}
+
+func benchmarkEnvelope(b *testing.B, in []byte, records int, c EnvelopeConfig) {
+	router, err := NewRouter(RouterConfig{Topics: []string{"logs"}, DynamicTopic: true, MaxDynamicTopics: 9})
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := NewEnvelope(c, router)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := chunk.NewWalker(nil)
+	var e chunk.Entry
+	var route Route
+	var dst []byte
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = dst[:0]
+		w.Reset(in)
+		v.Begin("kube.var.log.containers.orders", now)
+		for w.Next(&e) {
+			if err := router.Route(e.Body, &route); err != nil {
+				b.Fatal(err)
+			}
+			if err := v.Read(&e); err != nil {
+				b.Fatal(err)
+			}
+			v.Address(&route)
+			v.Partition()
+			dst = v.AppendHeaders(dst)
+		}
+	}
+	reportRecords(b, len(in), records)
+}
+
 func benchmarkJSON(b *testing.B, in []byte, records int, c RouterConfig) {
 	c.Topics = []string{"logs"}
 	router, err := NewRouter(c)
 	if err != nil {
 		b.Fatal(err)
 	}
-	j := NewJSON("@timestamp", TimestampISO8601NS)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampISO8601NS})
 	w := chunk.NewWalker(nil)
 	var e chunk.Entry
 	var route Route

@@ -132,7 +132,7 @@ func configure(t *testing.T, options map[string]string) (timeKey string, j *JSON
 	if err != nil {
 		t.Fatal(err)
 	}
-	return timeKey, NewJSON(timeKey, format), r
+	return timeKey, NewJSON(JSONConfig{TimestampKey: timeKey, TimestampFormat: format}), r
 }
 
 // encode does with a chunk what a flush does.

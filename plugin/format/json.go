@@ -26,15 +26,31 @@ const (
 // ErrTooDeep says that a record has more levels than any consumer would read.
 var ErrTooDeep = errors.New("format: record nested too deeply")
 
-var (
-	errNotMap   = errors.New("format: the record body is not a map")
-	errTrailing = errors.New("format: bytes behind the record body")
-)
+// ErrInvalidUTF8 says that a record has text that is not UTF-8, where [InvalidRefuse] rules.
+var ErrInvalidUTF8 = errors.New("format: the record has text that is not UTF-8")
+
+// JSONConfig is what a [JSON] writes besides the record itself, and how it writes texts.
+type JSONConfig struct {
+	// TimestampKey is where the time of the record goes, in front of its own entries.
+	// Empty: the time is not written.
+	TimestampKey    string
+	TimestampFormat TimestampFormat
+	// EscapeUnicode writes text that is not ASCII as \u escapes, as Fluent Bit does by
+	// default.
+	EscapeUnicode bool
+	// InvalidUTF8 says what becomes of bytes that are no UTF-8.
+	InvalidUTF8 InvalidUTF8
+	// TagKey and MetadataKey are where the tag and the metadata of the record go, behind the
+	// time. They differ from each other and from TimestampKey. Empty: they are not written.
+	TagKey, MetadataKey string
+}
 
 // JSON writes records as JSON objects. It is used by one goroutine at a time, because
 // it keeps its scratch memory from record to record.
 type JSON struct {
 	time timeField
+	text textStyle
+	own  ownFields
 	// stack holds the arrays and maps that are open, the innermost last. An explicit
 	// stack instead of recursion keeps a deep record from growing the goroutine's.
 	stack []frame
@@ -62,46 +78,74 @@ type frame struct {
 	started bool // something stands before, so a comma is due
 }
 
-// NewJSON returns an encoder that puts the time of the record into the given key.
-func NewJSON(timestampKey string, f TimestampFormat) *JSON {
-	j := &JSON{seed: maphash.MakeSeed()}
-	key := []byte(timestampKey)
-	j.time = timeField{key: appendText(nil, key, 0, len(key)), format: f}
-	j.timeHash = j.hash(j.time.key)
+// NewJSON returns an encoder.
+func NewJSON(c JSONConfig) *JSON {
+	j := &JSON{seed: maphash.MakeSeed(), text: textStyle{escape: c.EscapeUnicode, invalid: c.InvalidUTF8}}
+	if c.TimestampKey != "" {
+		key := []byte(c.TimestampKey)
+		j.time = timeField{key: appendText(nil, key, 0, len(key), &j.text), format: c.TimestampFormat}
+		j.timeHash = j.hash(j.time.key)
+	}
+	j.own = ownFields{tag: j.newOwnField(c.TagKey), metadata: j.newOwnField(c.MetadataKey), used: c.TagKey+c.MetadataKey != ""}
+	j.SetTag("")
 	return j
 }
 
-// AppendValue appends the record as one JSON object, without a newline, and returns
-// the longer slice. The time field holds e.Sec and e.Nsec as they stand: a caller
-// that found e.TimeOK false sets them first. A record that came from a
-// [chunk.Walker] can fail with [ErrTooDeep] only; dst is returned unchanged then.
+// AppendValue appends the record as one JSON object, without a newline. A record that came
+// from a [chunk.Walker] can fail with [ErrTooDeep], and with [ErrInvalidUTF8] where that is
+// refused.
 func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	b := e.Body
-	h, pos := chunk.ReadHead(b, 0)
-	if h.Type != chunk.Map {
-		return dst, errNotMap
+	pairs, pos, err := readBody(b)
+	if err != nil {
+		return dst, err
 	}
-	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
+	j.reset()
+	j.text.bad = false
 	start := len(dst)
 	dst = j.time.append(dst, e.Sec, e.Nsec)
-	j.stack = append(j.stack, frame{left: int(h.N), isMap: true, started: true})
-	if h.N > 0 {
-		f := &j.stack[0]
-		j.track(f, int(h.N)+1)
-		j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
-		j.slots[int(j.timeHash)&f.mask] = 1
+	if j.own.used {
+		if dst, err = j.appendOwn(dst, e); err != nil {
+			return dst[:start], err
+		}
 	}
-	dst, pos, err := j.run(dst, b, pos, 0)
-	if cap(j.keys) > maxKeptKeys || cap(j.slots) > 4*maxKeptKeys {
-		j.keys, j.slots = nil, nil
+	timed := j.time.key != nil
+	started := timed || len(j.own.keys) > 0
+	j.stack = append(j.stack, frame{left: int(pairs), isMap: true, started: started})
+	if f := &j.stack[0]; started && pairs > 0 {
+		j.track(f, int(pairs)+1+len(j.own.keys))
+		if timed {
+			j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
+			j.slots[int(j.timeHash)&f.mask] = 1
+		}
+		j.placeOwnKeys(f)
+	} else if pairs > 1 {
+		j.track(f, int(pairs))
 	}
+	dst, pos, err = j.run(dst, b, pos, 0)
+	j.release()
 	if err == nil && pos != len(b) {
 		err = errTrailing
+	}
+	if err == nil && j.text.bad && j.text.invalid == InvalidRefuse {
+		err = ErrInvalidUTF8
 	}
 	if err != nil {
 		return dst[:start], err
 	}
 	return dst, nil
+}
+
+// reset makes the scratch memory ready for a value.
+func (j *JSON) reset() {
+	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
+}
+
+// release gives back what only a very large map needs.
+func (j *JSON) release() {
+	if cap(j.keys) > maxKeptKeys || cap(j.slots) > 4*maxKeptKeys {
+		j.keys, j.slots = nil, nil
+	}
 }
 
 // run writes until no more than base frames are open and returns the position in b
@@ -139,7 +183,7 @@ func (j *JSON) run(dst, b []byte, pos, base int) ([]byte, int, error) {
 		switch h.Type {
 		case chunk.Str, chunk.Bin:
 			pos = p + int(h.N)
-			dst = appendText(dst, b, p, int(h.N))
+			dst = appendText(dst, b, p, int(h.N), &j.text)
 		case chunk.Array, chunk.Map:
 			if err := j.open(h, len(b)-p); err != nil {
 				return dst, pos, err
@@ -203,7 +247,7 @@ func (j *JSON) appendKey(dst, b []byte, pos int) ([]byte, int, error) {
 	h, p := chunk.ReadHead(b, pos)
 	switch h.Type {
 	case chunk.Str, chunk.Bin:
-		return appendText(dst, b, p, int(h.N)), p + int(h.N), nil
+		return appendText(dst, b, p, int(h.N), &j.text), p + int(h.N), nil
 	case chunk.Array, chunk.Map:
 		return j.appendCompositeKey(dst, b, p, h)
 	case chunk.Invalid:
@@ -231,12 +275,20 @@ func (j *JSON) appendCompositeKey(dst, b []byte, pos int, h chunk.Head) ([]byte,
 	start := len(dst)
 	dst = append(dst, opener(h.Type == chunk.Map))
 	j.keyDepth++
+	// What is not ASCII is escaped in the end, or a reader would find the escapes in the key.
+	escape := j.text.escape
+	j.text.escape = false
 	dst, pos, err := j.run(dst, b, pos, base)
+	j.text.escape = escape
 	if err != nil {
 		return dst, pos, err
 	}
 	j.keyDepth--
-	return quote(dst, start), pos, nil
+	dst = quote(dst, start)
+	if escape {
+		dst = escapeUnicode(dst, start)
+	}
+	return dst, pos, nil
 }
 
 // quote makes dst[start:], which is JSON, the contents of a JSON string. JSON without

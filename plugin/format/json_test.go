@@ -94,7 +94,7 @@ func TestJSON_Values(t *testing.T) {
 		{"event time", "\xd7\x00\x65\x53\xf1\x00\x07\x5b\xcd\x15", `"2023-11-14T22:13:20.123456789Z"`},
 		{"ext 0 of another length", ext(0, "\x01"), `{"type":0,"data":"AQ=="}`},
 	}
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			want := timePrefix + `,"k":` + tt.want + "}"
@@ -115,6 +115,58 @@ func checkValue(t *testing.T, j *JSON, body []byte, want string) {
 	if !json.Valid([]byte(want)) {
 		t.Errorf("the wanted value %s is not valid JSON", want)
 	}
+}
+
+func TestJSON_WithoutTime(t *testing.T) {
+	j := NewJSON(JSONConfig{})
+	checkValue(t, j, fields(), "{}")
+	checkValue(t, j, fields(str("@timestamp"), num(1)), `{"@timestamp":1}`)
+	checkValue(t, j, fields(str("a"), num(1), str("b"), num(2), str("a"), num(3)), `{"b":2,"a":3}`)
+}
+
+// The bytes of the built-in output, where its text is valid.
+func TestJSON_EscapeUnicode(t *testing.T) {
+	j := NewJSON(JSONConfig{TimestampKey: "é", EscapeUnicode: true})
+	tests := []struct{ name, in, want string }{
+		{"non-ASCII", "é日\u2028😀\uFEFF", `\u00e9\u65e5\u2028\ud83d\ude00\ufeff`},
+		{"largest", "\U0010FFFF\uFFFF\U00010000", `\udbff\udfff\uffff\ud800\udc00`},
+		{"controls", "\x00\x01\x1f\x7f\n\"\\/", `\u0000\u0001\u001f\u007f\n\"\\/`},
+		{"no over-escaping", "<>&'", "<>&'"},
+		{"bad byte", "ab\xffcd", `ab\ufffdcd`},
+		{"surrogate", "\xed\xa0\x80", `\ufffd\ufffd\ufffd`},
+		{"long", strings.Repeat("日", 1000), strings.Repeat(`\u65e5`, 1000)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			checkValue(t, j, fields(str(tt.in), str(tt.in)), `{"\u00e9":1700000000.0,"`+tt.want+`":"`+tt.want+`"}`)
+		})
+	}
+}
+
+// The text of a key that is an array or a map does not depend on the escapes either, and one
+// that fails leaves them as they were.
+func TestJSON_EscapeUnicodeInCompositeKeys(t *testing.T) {
+	j := NewJSON(JSONConfig{EscapeUnicode: true})
+	checkValue(t, j, fields(arr(str("é")), str("é")), `{"[\"\u00e9\"]":"\u00e9"}`)
+	checkValue(t, j, fields(string(fields(arr(str("a😀")), str("\xff"))), num(1)), `{"{\"[\\\"a\ud83d\ude00\\\"]\":\"\ufffd\"}":1}`)
+	deep := fields(strings.Repeat("\x81", maxKeyDepth+1)+strings.Repeat("\x01", maxKeyDepth+2), num(1))
+	if _, err := j.AppendValue(nil, record(deep)); !errors.Is(err, ErrTooDeep) {
+		t.Fatalf("%v; want ErrTooDeep", err)
+	}
+	checkValue(t, j, fields(str("é"), num(1)), `{"\u00e9":1}`)
+}
+
+func TestJSON_InvalidUTF8(t *testing.T) {
+	body := fields(str("a\xff"), str("ab\xffcd\xe6\x97"), str("a"), num(1))
+	checkValue(t, NewJSON(JSONConfig{InvalidUTF8: InvalidReplace}), body, `{"a�":"ab�cd��","a":1}`)
+	// Without the byte the keys are the same, and the last one stays.
+	checkValue(t, NewJSON(JSONConfig{InvalidUTF8: InvalidRemove}), body, `{"a":1}`)
+	checkValue(t, NewJSON(JSONConfig{InvalidUTF8: InvalidRemove, EscapeUnicode: true}), fields(str("é\xff"), str("\xff日")), `{"\u00e9":"\u65e5"}`)
+	j := NewJSON(JSONConfig{InvalidUTF8: InvalidRefuse})
+	if got, err := j.AppendValue([]byte("before"), record(body)); !errors.Is(err, ErrInvalidUTF8) || string(got) != "before" {
+		t.Errorf("%s, %v; want ErrInvalidUTF8", got, err)
+	}
+	checkValue(t, j, fields(str("é"), str("\uFFFD")), "{\"é\":\"\uFFFD\"}") // this one is in the text itself
 }
 
 func TestJSON_Keys(t *testing.T) {
@@ -142,7 +194,7 @@ func TestJSON_Keys(t *testing.T) {
 		{"ext", fields(ext(5, "\x01"), num(1)), `,"{\"type\":5,\"data\":\"AQ==\"}":1}`},
 		{"event time", fields("\xd7\x00\x65\x53\xf1\x00\x00\x00\x00\x01", num(1)), `,"2023-11-14T22:13:20.000000001Z":1}`},
 	}
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkValue(t, j, tt.in, timePrefix+tt.want) })
 	}
@@ -172,7 +224,7 @@ func TestJSON_DuplicateKeys(t *testing.T) {
 		{"time key twice", fields(str("@timestamp"), a, b, num(1), str("@timestamp"), b), `{"b":1,"@timestamp":"b"}`},
 		{"time key nested", fields(a, string(fields(str("@timestamp"), num(1)))), timePrefix + `,"a":{"@timestamp":1}}`},
 	}
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkValue(t, j, tt.in, tt.want) })
 	}
@@ -186,7 +238,7 @@ func TestJSON_HugeMap(t *testing.T) {
 	for i := range 2 * n {
 		body = chunktest.Uint(chunktest.Str(body, fmt.Sprint("key", i%n)), uint64(i))
 	}
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	value, err := j.AppendValue(nil, record(body))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +264,7 @@ func TestJSON_Depth(t *testing.T) {
 	nest := func(open string, levels int) []byte {
 		return fields(str("k"), strings.Repeat(open, levels)+num(1))
 	}
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	for _, levels := range []int{200, maxDepth - 1} {
 		want := timePrefix + `,"k":` + strings.Repeat("[", levels) + "1" + strings.Repeat("]", levels) + "}"
 		checkValue(t, j, nest("\x91", levels), want)
@@ -247,7 +299,7 @@ func TestJSON_Depth(t *testing.T) {
 // Bodies that no walker hands out must be refused as well.
 func TestJSON_Malformed(t *testing.T) {
 	whole := fields(str("a"), arr(num(1), f64(1), "\x80", ext(5, "xy")), string(fields(num(1), num(2))), bin("b"))
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	for n := range whole {
 		if got, err := j.AppendValue([]byte("before"), record(whole[:n:n])); err == nil || string(got) != "before" {
 			t.Errorf("first %d bytes: %s, %v; want an error", n, got, err)
@@ -280,7 +332,7 @@ func TestJSON_Malformed(t *testing.T) {
 // The text is copied by the word, so its length, its place and what lies behind it in
 // the chunk all matter.
 func TestJSON_TextLengths(t *testing.T) {
-	j := NewJSON("@timestamp", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampDouble})
 	for n := range 20 {
 		plain := strings.Repeat("abcdefgh", 3)[:n]
 		checkValue(t, j, fields(str("k"), str(plain)), timePrefix+`,"k":"`+plain+`"}`)
@@ -303,7 +355,7 @@ func TestJSON_TextLengths(t *testing.T) {
 
 func TestJSON_Allocations(t *testing.T) {
 	for name, in := range map[string][]byte{"300": chunk300(100), "2K": chunk2K(100), "odd": oddChunk()} {
-		j := NewJSON("@timestamp", TimestampISO8601NS)
+		j := NewJSON(JSONConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampISO8601NS})
 		w := chunk.NewWalker(nil)
 		var e chunk.Entry
 		var dst []byte

@@ -4,11 +4,31 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
+// InvalidUTF8 says what becomes of a byte of a text that is not part of valid UTF-8.
+type InvalidUTF8 uint8
+
+const (
+	// InvalidReplace writes U+FFFD for each such byte.
+	InvalidReplace InvalidUTF8 = iota
+	// InvalidRemove leaves it out.
+	InvalidRemove
+	// InvalidRefuse makes the record fail.
+	InvalidRefuse
+)
+
+// textStyle is how texts are written.
+type textStyle struct {
+	escape  bool // what is not ASCII becomes \u escapes
+	invalid InvalidUTF8
+	bad     bool // a byte was not part of valid UTF-8; set here, cleared by the user
+}
+
 // slack is the room behind the text being written: a word is stored whole even if
-// only its first bytes count, and the longest escape has six bytes.
+// only its first bytes count, and the longest escape has twelve bytes.
 const slack = 16
 
 const (
@@ -30,7 +50,7 @@ func special(w uint64) uint64 {
 
 // appendText appends the n bytes of b at pos as a JSON string. It takes the whole of
 // b to read a short text with one load that may reach into what follows.
-func appendText(dst, b []byte, pos, n int) []byte {
+func appendText(dst, b []byte, pos, n int, style *textStyle) []byte {
 	dst = slices.Grow(dst, n+slack)
 	start := len(dst) + 1
 	out := dst[:start+n+slack-1]
@@ -40,7 +60,7 @@ func appendText(dst, b []byte, pos, n int) []byte {
 	for ; n-i >= 8; i += 8 {
 		w := binary.LittleEndian.Uint64(src[i:])
 		if s := special(w); s != 0 {
-			return appendSpecial(out[:start], src, i)
+			return appendSpecial(out[:start], src, i, style)
 		}
 		binary.LittleEndian.PutUint64(to[i:], w)
 	}
@@ -54,7 +74,7 @@ func appendText(dst, b []byte, pos, n int) []byte {
 			w = shortWord(b, pos, n)
 		}
 		if special(w) != 0 {
-			return appendSpecial(out[:start], src, i)
+			return appendSpecial(out[:start], src, i, style)
 		}
 		binary.LittleEndian.PutUint64(to[at:], w)
 	}
@@ -78,7 +98,7 @@ func shortWord(b []byte, pos, n int) uint64 {
 
 // appendSpecial appends the rest of a text that needs more than copying, and the
 // closing quote. The first done bytes need no care and may stand behind dst already.
-func appendSpecial(dst, src []byte, done int) []byte {
+func appendSpecial(dst, src []byte, done int, style *textStyle) []byte {
 	dst = append(dst, src[:done]...)
 	for i := done; i < len(src); {
 		// The room is for one word and one escape, and is checked in each turn because
@@ -104,26 +124,59 @@ func appendSpecial(dst, src []byte, done int) []byte {
 			continue
 		}
 		var size int
-		dst, size = appendRune(dst, src[i:])
+		dst, size = appendRune(dst, src[i:], style)
 		i += size
 	}
 	return append(dst, '"')
 }
 
-// appendRune appends the character that src begins with, which is not ASCII, or
-// U+FFFD for its first byte, and returns the number of bytes that it stands for. The
-// bytes are appended one by one because a call to copy so few costs more.
-func appendRune(dst, src []byte) ([]byte, int) {
-	_, size := utf8.DecodeRune(src)
-	switch size {
-	case 2:
+// appendRune appends the character that src begins with, which is not ASCII, or deals with
+// its first byte as one that is not valid, and returns the number of bytes that it stands
+// for. The bytes are appended one by one because a call to copy so few costs more.
+func appendRune(dst, src []byte, style *textStyle) ([]byte, int) {
+	r, size := utf8.DecodeRune(src)
+	if size == 1 {
+		style.bad = true
+		if style.invalid == InvalidRemove {
+			return dst, 1
+		}
+	}
+	switch {
+	case style.escape:
+		return appendUnicode(dst, r), size
+	case size == 2:
 		return append(dst, src[0], src[1]), size
-	case 3:
+	case size == 3:
 		return append(dst, src[0], src[1], src[2]), size
-	case 4:
+	case size == 4:
 		return append(dst, src[0], src[1], src[2], src[3]), size
 	}
 	return append(dst, "\uFFFD"...), 1
+}
+
+// appendUnicode appends a character as one \u escape, or as the two of a surrogate pair.
+func appendUnicode(dst []byte, r rune) []byte {
+	if r > 0xffff {
+		high, low := utf16.EncodeRune(r)
+		dst, r = appendUnicode(dst, high), low
+	}
+	return append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0x0f], hexDigits[r>>4&0x0f], hexDigits[r&0x0f])
+}
+
+// escapeUnicode writes the characters of dst[start:] that are not ASCII, all of them valid, as
+// \u escapes.
+func escapeUnicode(dst []byte, start int) []byte {
+	end := len(dst)
+	for i := start; i < end; { // the new text grows behind the old one
+		r, size := utf8.DecodeRune(dst[i:end])
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(r))
+		} else {
+			dst = appendUnicode(dst, r)
+		}
+		i += size
+	}
+	return append(dst[:start], dst[end:]...)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -50,7 +50,7 @@ func ParseTimestampFormat(name string) (TimestampFormat, error) {
 // timeField writes the beginning of a record: the brace and the time. Most records of
 // a chunk fall into few seconds, so everything up to the fraction is kept.
 type timeField struct {
-	key    []byte // quoted and escaped
+	key    []byte // quoted and escaped; nil: no time, the brace alone
 	format TimestampFormat
 	sec    int64
 	prefix []byte // up to the fraction of sec; empty before the first record
@@ -61,6 +61,9 @@ type timeField struct {
 const fractionBits = 23
 
 func (t *timeField) append(dst []byte, sec int64, nsec int32) []byte {
+	if t.key == nil {
+		return append(dst, '{')
+	}
 	if uint32(nsec) >= 1e9 {
 		// No walker gives such a time, but a caller may set one.
 		u := time.Unix(sec, int64(nsec))
@@ -142,6 +145,20 @@ func trimZeros(dst []byte) []byte {
 // of the fraction. The zone of the process plays no part.
 func appendDate(dst []byte, sec int64) []byte {
 	return time.Unix(sec, 0).UTC().AppendFormat(dst, "2006-01-02T15:04:05.")
+}
+
+// dateText keeps the text of appendDate, as most records of a chunk fall into few seconds.
+type dateText struct {
+	sec  int64
+	text []byte // empty before the first record
+}
+
+// of returns the text of a second; it is valid until the next call.
+func (d *dateText) of(sec int64) []byte {
+	if sec != d.sec || len(d.text) == 0 {
+		d.sec, d.text = sec, appendDate(d.text[:0], sec)
+	}
+	return d.text
 }
 
 // appendDigits appends v as a decimal of the given width, with zeros in front.

@@ -46,7 +46,7 @@ func TestTimestamp(t *testing.T) {
 		{1700000000, 1500000000, "1700000001.5", `"2023-11-14T22:13:21.500000Z"`, `"2023-11-14T22:13:21.500000000Z"`},
 		{1700000000, -500000000, "1699999999.5", `"2023-11-14T22:13:19.500000Z"`, `"2023-11-14T22:13:19.500000000Z"`},
 	}
-	formats := []*JSON{NewJSON("t", TimestampDouble), NewJSON("t", TimestampISO8601), NewJSON("t", TimestampISO8601NS)}
+	formats := []*JSON{NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampDouble}), NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601}), NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS})}
 	// Twice, so that each second is met both with and without its kept text.
 	for range 2 {
 		for _, tt := range tests {
@@ -70,7 +70,7 @@ func TestTimestamp(t *testing.T) {
 // measure. Ours keeps the ".0" of a number that becomes whole by rounding.
 func TestTimestamp_DoubleAsPrintf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	j := NewJSON("t", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampDouble})
 	for i := range 100_000 {
 		sec, nsec := int64(1e9)+rng.Int64N(9e9), rng.Int32N(1e9)
 		switch i % 3 {
@@ -92,7 +92,7 @@ func TestTimestamp_DoubleAsPrintf(t *testing.T) {
 
 func TestTimestamp_RandomDates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	j := NewJSON("t", TimestampISO8601NS)
+	j := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS})
 	for range 10_000 {
 		sec, nsec := rng.Int64N(253402300800), rng.Int32N(1e9)
 		want := time.Unix(sec, int64(nsec)).UTC().Format(`"2006-01-02T15:04:05.000000000Z"`)
@@ -117,7 +117,7 @@ func TestTimestampFormat_Names(t *testing.T) {
 }
 
 func TestNewJSON_KeyIsEscaped(t *testing.T) {
-	j := NewJSON("a\"b\n日", TimestampDouble)
+	j := NewJSON(JSONConfig{TimestampKey: "a\"b\n日", TimestampFormat: TimestampDouble})
 	got, err := j.AppendValue(nil, record(fields(str("a\"b\n日"), num(1), str("c"), num(2))))
 	if want := `{"a\"b\n日":1,"c":2}`; err != nil || string(got) != want {
 		t.Errorf("value %s, %v; want %s", got, err, want)

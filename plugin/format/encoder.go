@@ -1,0 +1,30 @@
+package format
+
+import (
+	"errors"
+
+	"out_kafka_reconnect/plugin/chunk"
+)
+
+// Encoder writes the value of a message. It is used by one goroutine at a time.
+type Encoder interface {
+	// AppendValue appends the value of the record's message to dst and returns the longer
+	// slice. An error speaks of this record alone: dst is returned unchanged then, and the
+	// next record is as good as any. The time of the record is e.Sec and e.Nsec as they
+	// stand: a caller that found e.TimeOK false sets them first.
+	AppendValue(dst []byte, e *chunk.Entry) ([]byte, error)
+}
+
+var (
+	errNotMap   = errors.New("format: the record body is not a map")
+	errTrailing = errors.New("format: bytes behind the record body")
+)
+
+// readBody reads the head of a record's body: the number of pairs, and where they begin.
+func readBody(body []byte) (pairs uint64, pos int, err error) {
+	h, pos := chunk.ReadHead(body, 0)
+	if h.Type != chunk.Map {
+		return 0, 0, errNotMap
+	}
+	return h.N, pos, nil
+}

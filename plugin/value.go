@@ -1,0 +1,115 @@
+package plugin
+
+import (
+	"fmt"
+
+	"out_kafka_reconnect/plugin/config"
+	"out_kafka_reconnect/plugin/format"
+	"out_kafka_reconnect/plugin/schema"
+)
+
+// tagWriter is a format that can put the tag into the value, and must know it before the
+// records of a chunk.
+type tagWriter interface{ SetTag(tag string) }
+
+// newValueEncoder makes what writes the values of the messages, or nil for Avro, which needs
+// a schema first: ready makes it then.
+func newValueEncoder(c *config.Config) format.Encoder {
+	timestampKey := c.TimestampKey
+	if !c.AddTimestamp {
+		timestampKey = ""
+	}
+	timestampFormat := timestampFormats[c.TimestampFormat]
+	switch c.Format {
+	case config.FormatMsgPack:
+		return format.NewMsgPack(format.MsgPackConfig{
+			TimestampKey:    timestampKey,
+			TimestampFormat: timestampFormat,
+			TagKey:          c.TagKey,
+			MetadataKey:     c.MetadataKey,
+		})
+	case config.FormatGELF:
+		return format.NewGELF(format.GELFConfig{
+			HostKey:         c.GELFHostKey,
+			TimestampKey:    c.GELFTimestampKey,
+			ShortMessageKey: c.GELFShortMessageKey,
+			FullMessageKey:  c.GELFFullMessageKey,
+			LevelKey:        c.GELFLevelKey,
+			NoTimestamp:     !c.AddTimestamp,
+		})
+	case config.FormatRaw:
+		return format.NewRaw(c.RawLogKey)
+	case config.FormatAvro:
+		return nil
+	default:
+		return format.NewJSON(format.JSONConfig{
+			TimestampKey:    timestampKey,
+			TimestampFormat: timestampFormat,
+			EscapeUnicode:   c.JSONEscapeUnicode,
+			InvalidUTF8:     invalidUTF8[c.JSONInvalidUTF8],
+			TagKey:          c.TagKey,
+			MetadataKey:     c.MetadataKey,
+		})
+	}
+}
+
+// timestampFormats and invalidUTF8 join the words of the section to those of the format; the
+// two packages do not know each other.
+var (
+	timestampFormats = map[config.TimestampFormat]format.TimestampFormat{
+		config.TimestampDouble:    format.TimestampDouble,
+		config.TimestampISO8601:   format.TimestampISO8601,
+		config.TimestampISO8601NS: format.TimestampISO8601NS,
+	}
+	invalidUTF8 = map[config.InvalidUTF8]format.InvalidUTF8{
+		config.InvalidReplace: format.InvalidReplace,
+		config.InvalidRemove:  format.InvalidRemove,
+		config.InvalidRefuse:  format.InvalidRefuse,
+	}
+)
+
+// ready tells whether records can be written: the schema may still be on its way.
+func (e *encoder) ready() bool {
+	if e.value != nil {
+		return true
+	}
+	s := e.schemas.Schema()
+	if s == nil {
+		return false
+	}
+	e.value = format.NewAvro(s)
+	return true
+}
+
+// newSchemas makes the source of the Avro schema, or nil for another format. An instance
+// that goes on for another one of the same destination keeps the schema that is known:
+// the same chunk must give the same messages, or receipts would speak of others.
+func newSchemas(c *config.Config, heir *Instance) (*schema.Source, error) {
+	if c.Format != config.FormatAvro {
+		return nil, nil
+	}
+	if heir != nil {
+		if s := heir.schemas.Schema(); s != nil {
+			return schema.Known(s), nil
+		}
+	}
+	s, err := schema.New(schema.Options{
+		Text: c.SchemaText, ID: c.SchemaID, Subject: c.SchemaSubject, Version: c.SchemaVersion,
+		URLs: c.RegistryURLs, User: c.RegistryUser, Password: c.RegistryPassword, Token: c.RegistryToken, CAFile: c.RegistryCAFile,
+		Timeout: c.ProbeTimeout, BackoffMin: c.ReconnectBackoffMin, BackoffMax: c.ReconnectBackoffMax,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("plugin: the schema of format avro: %w", err)
+	}
+	return s, nil
+}
+
+// startSchemas begins to fetch the schema, if that is needed.
+func (in *Instance) startSchemas() {
+	in.schemas.Start(func(url string, id int) {
+		in.log.Info("the schema is known, records are written from now on", "schema_id", id, "url", url)
+		in.postKept()
+	}, func(err error) {
+		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1, "err", err)
+	})
+}

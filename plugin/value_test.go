@@ -1,0 +1,227 @@
+package plugin
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"out_kafka_reconnect/plugin/chunk/chunktest"
+	"out_kafka_reconnect/plugin/deadletter"
+)
+
+// seqSchema is the schema of records.
+const seqSchema = `{"type":"record","name":"r","fields":[{"name":"seq","type":"string"}]}`
+
+// mixed is a chunk of three records: the middle one has a number where a text belongs.
+func mixed() []byte {
+	b := chunktest.Str(chunktest.Map(append(record("a"), header(1700000000)...), 1), "seq")
+	return append(chunktest.Int(b, 1), record("é\xff")...)
+}
+
+// Each format, and each of its options, in the bytes of the messages. A record that the
+// format can't express is set apart, and its neighbours are written.
+func TestEncoder_Formats(t *testing.T) {
+	const hour = "\xcb\x41\xd9\x54\xfc\x40\x00\x00\x00" // the time of the records
+	tests := []struct {
+		name  string
+		s     settings
+		want  []string
+		unfit []int // offsets in the chunk
+	}{
+		{"json", nil, []string{
+			`{"@timestamp":1700000000.0,"seq":"a"}`, `{"@timestamp":1700000000.0,"seq":1}`, `{"@timestamp":1700000000.0,"seq":"é` + "\uFFFD" + `"}`,
+		}, nil},
+		{"json, no time, ASCII, without bad bytes", settings{"add_timestamp": "off", "json_escape_unicode": "on", "json_invalid_utf8": "Remove"}, []string{
+			`{"seq":"a"}`, `{"seq":1}`, `{"seq":"\u00e9"}`,
+		}, nil},
+		{"json, bad bytes refused", settings{"timestamp_key": "t", "json_invalid_utf8": "refuse"}, []string{
+			`{"t":1700000000.0,"seq":"a"}`, `{"t":1700000000.0,"seq":1}`,
+		}, []int{39}},
+		{"msgpack", settings{"format": "msgpack", "timestamp_key": "t"}, []string{
+			"\x82\xa1t" + hour + "\xa3seq\xa1a", "\x82\xa1t" + hour + "\xa3seq\x01", "\x82\xa1t" + hour + "\xa3seq\xa3é\xff",
+		}, nil},
+		{"msgpack, no time", settings{"format": "msgpack", "add_timestamp": "no"}, []string{
+			"\x81\xa3seq\xa1a", "\x81\xa3seq\x01", "\x81\xa3seq\xa3é\xff",
+		}, nil},
+		{"gelf", settings{"format": "GELF", "gelf_short_message_key": "seq"}, []string{
+			`{"version":"1.1", "short_message":"a", "timestamp":1700000000.000}`, `{"version":"1.1", "short_message":1, "timestamp":1700000000.000}`,
+			`{"version":"1.1", "short_message":"\u00e9\ufffd", "timestamp":1700000000.000}`,
+		}, nil},
+		{"gelf, no time", settings{"format": "gelf", "gelf_short_message_key": "seq", "add_timestamp": "off"}, []string{
+			`{"version":"1.1", "short_message":"a"}`, `{"version":"1.1", "short_message":1}`, `{"version":"1.1", "short_message":"\u00e9\ufffd"}`,
+		}, nil},
+		{"gelf without message", settings{"format": "gelf"}, nil, []int{0, 20, 39}},
+		{"raw", settings{"format": "raw", "raw_log_key": "seq"}, []string{"a", "é\xff"}, []int{20}},
+		{"avro", settings{"format": "avro", "schema_str": seqSchema, "schema_id": "258"}, []string{
+			"\x00\x00\x00\x01\x02\x02a", "\x00\x00\x00\x01\x02\x0aé\uFFFD",
+		}, []int{20}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := decode(t, tt.s)
+			schemas, err := newSchemas(c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := newEncoder(c, schemas)
+			if err != nil || !e.ready() {
+				t.Fatal(err)
+			}
+			b := e.encode(mixed(), "tag", time.Now())
+			var got []string
+			for _, m := range b.Messages {
+				got = append(got, string(b.Data[m.ValOff:m.ValOff+m.ValLen]))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+			var unfit []int
+			for _, u := range e.faults.unusable {
+				if u.kind != deadletter.Unencodable || u.reason == nil {
+					t.Errorf("%+v", u)
+				}
+				unfit = append(unfit, u.offset)
+			}
+			if !slices.Equal(unfit, tt.unfit) {
+				t.Errorf("set apart: %v; want %v", unfit, tt.unfit)
+			}
+		})
+	}
+}
+
+// The examples of docs/formats.md are what the formats write.
+func TestEncoder_Document(t *testing.T) {
+	text, err := os.ReadFile("../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := chunktest.Map(chunktest.Time(chunktest.Array(chunktest.Array(nil, 2), 2), 1700000000, 123456789), 0)
+	b = chunktest.Str(chunktest.Str(chunktest.Map(b, 4), "log"), "café ready")
+	b = chunktest.Str(chunktest.Str(b, "level"), "info")
+	b = chunktest.Float64(chunktest.Str(b, "took"), 0.5)
+	b = chunktest.Str(chunktest.Str(chunktest.Map(chunktest.Str(b, "k8s"), 1), "pod"), "web-1")
+	for _, s := range []settings{{"format": "json"}, {"format": "gelf", "gelf_short_message_key": "log"}, {"format": "raw", "raw_log_key": "log"}} {
+		e, err := newEncoder(decode(t, s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := e.encode(b, "tag", time.Now())
+		if len(batch.Messages) != 1 {
+			t.Fatalf("%v: %d messages", s, len(batch.Messages))
+		}
+		m := batch.Messages[0]
+		if want := "\n    " + string(batch.Data[m.ValOff:m.ValOff+m.ValLen]) + "\n"; !strings.Contains(string(text), want) {
+			t.Errorf("%v: the document lacks%s", s, want)
+		}
+	}
+}
+
+// An empty text is an empty message, which is not null.
+func TestEncoder_RawEmpty(t *testing.T) {
+	e, err := newEncoder(decode(t, settings{"format": "raw", "raw_log_key": "seq"}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := e.encode(record(""), "tag", time.Now()); len(b.Messages) != 1 || b.Messages[0].ValLen != 0 {
+		t.Errorf("%+v", b.Messages)
+	}
+}
+
+func TestNew_BrokenSchema(t *testing.T) {
+	c := decode(t, settings{"format": "avro", "schema_str": "{", "schema_id": "1"})
+	if _, err := New(Options{Config: c}); err == nil {
+		t.Error("a broken schema is taken")
+	}
+}
+
+// registry answers with seqSchema as often as asked, once it is up.
+func registry(t *testing.T) (url string, up *atomic.Bool, asked *atomic.Int64) {
+	up, asked = &atomic.Bool{}, &atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !up.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		asked.Add(1)
+		fmt.Fprintf(w, `{"id":%d,"schema":%q}`, asked.Load(), seqSchema)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, up, asked
+}
+
+// Until the schema is known every flush is a retry, at once; then the chunks are delivered,
+// in order if that is wanted.
+func TestInstance_WaitsForTheSchema(t *testing.T) {
+	url, up, asked := registry(t)
+	s := settings{"format": "avro", "schema_registry_url": url, "schema_registry_subject": "s", "ordered": "true"}
+	inBubble(t, s, func(b *bench) {
+		start := time.Now()
+		b.flush(records(1, 1), true, Retry)
+		b.flush(records(2, 1), true, Retry)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("the flushes took %v", took)
+		}
+		if b.host.count("the schema could not be fetched") != 1 {
+			t.Errorf("log %q", b.host.lines)
+		}
+		up.Store(true)
+		time.Sleep(6 * time.Second)
+		b.flush(records(2, 1), true, Retry) // not before the first
+		b.flush(records(1, 1), true, OK)
+		b.flush(records(2, 1), true, OK)
+		b.wantStored(2)
+		for i, want := range []string{"00000000010231", "00000000010232"} {
+			if got := hex.EncodeToString([]byte(b.net.Messages()[i].Value)); got != want {
+				t.Errorf("message %d is %s; want %s", i, got, want)
+			}
+		}
+		if asked.Load() != 1 || b.host.count("the schema is known") != 1 {
+			t.Errorf("asked %d times; log %q", asked.Load(), b.host.lines)
+		}
+	})
+}
+
+// An instance that goes on for another one keeps its schema, whatever the registry has by
+// now: what was not delivered must not become other messages.
+func TestReload_KeepsTheSchema(t *testing.T) {
+	url, up, asked := registry(t)
+	up.Store(true)
+	inProcess(t, func(p *process) {
+		s := settings{"format": "avro", "schema_registry_url": url, "schema_registry_subject": "s", "schema_registry_bearer_token": "old"}
+		a := p.start(s)
+		a.want(OK, records(1, 1))
+		a.endByReload()
+		s["schema_registry_bearer_token"] = "new"
+		b := p.start(s)
+		if b.Instance == a.Instance {
+			t.Error("the token was not taken over")
+		}
+		b.want(OK, records(2, 1))
+		p.wantStored(2)
+		if v := p.net.Messages()[1].Value; v != "\x00\x00\x00\x00\x01\x022" || asked.Load() != 1 {
+			t.Errorf("message %x, asked %d times", v, asked.Load())
+		}
+	})
+}
+
+// A stop does not wait for the registry.
+func TestInstance_ClosesWhileFetching(t *testing.T) {
+	url, _, _ := registry(t)
+	inBubble(t, settings{"format": "avro", "schema_registry_url": url, "schema_id": "3"}, func(b *bench) {
+		start := time.Now()
+		b.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		if b.schemas.Schema() != nil {
+			t.Error("there is a schema")
+		}
+	})
+}
