@@ -1,11 +1,12 @@
-// Package format turns one record of a chunk into what Kafka gets: the value of the
-// message ([JSON]), its topic and its key ([Router]).
+// Package format turns the records of a chunk into what Kafka gets: the value of a
+// message, with one record ([Encoder]) or many ([Bundler]), its topic and its key
+// ([Router]).
 //
-// Both work on the msgpack bytes that package chunk hands out and go straight to the
+// All work on the msgpack bytes that package chunk hands out and go straight to the
 // bytes of the message, with no values, maps or strings in between. In the steady
 // state a record costs no allocation. That is the reason for the scratch buffers
-// inside, and so a JSON and a Router belong to one goroutine at a time: a plugin
-// instance that flushes on several workers gives each its own.
+// inside, and so each of them belongs to one goroutine at a time: a plugin instance
+// that flushes on several workers gives each its own.
 //
 // # What the JSON looks like
 //
