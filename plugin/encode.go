@@ -14,9 +14,14 @@ import (
 // encoder turns chunks into batches. It belongs to one goroutine and is reused, so that a
 // record costs no allocation.
 type encoder struct {
-	value   format.Encoder // nil until ready
+	// One of the two writes the messages: a record each, or many of them. Neither is there
+	// until ready.
+	value   format.Encoder
+	bundler format.Bundler
 	schemas *schema.Source // nil unless the format needs a schema
 	router  *format.Router
+	// ownKeys takes the keys from the bundler instead of the router.
+	ownKeys bool
 
 	batch  reconnect.Batch
 	topics map[string]int32 // index in batch.Topics
@@ -64,8 +69,10 @@ func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	}
 	return &encoder{
 		value:   newValueEncoder(c),
+		bundler: newBundler(c),
 		schemas: schemas,
 		router:  router,
+		ownKeys: c.OTLPPartitionByResource,
 		topics:  map[string]int32{},
 	}, nil
 }
@@ -82,6 +89,9 @@ func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
 		route  format.Route
 		walker = chunk.NewWalker(data)
 	)
+	if e.bundler != nil {
+		e.bundler.Begin()
+	}
 	for walker.Next(entry) {
 		switch entry.Kind {
 		case chunk.Record:
@@ -89,14 +99,53 @@ func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
 				entry.Sec, entry.Nsec = now.Unix(), int32(now.Nanosecond())
 				e.faults.badTimes++
 			}
-			e.record(entry, &route)
+			if e.bundler == nil {
+				e.record(entry, &route)
+			} else {
+				e.bundle(entry)
+			}
 		case chunk.Undecodable:
 			e.faults.noteUndecodable(entry)
 		default: // group markers are no records
+			if e.bundler != nil {
+				e.bundle(entry)
+			}
 		}
 	}
 	*entry = chunk.Entry{} // the chunk is not ours to keep
+	if e.bundler != nil {
+		e.bundles(&route)
+	}
 	return b
+}
+
+// noFields is the body of a record without fields.
+var noFields = []byte{0x80}
+
+// bundle adds an entry to the messages of the chunk.
+func (e *encoder) bundle(entry *chunk.Entry) {
+	if err := e.bundler.Add(entry); err != nil {
+		e.faults.noteUnencodable(entry, err)
+	}
+}
+
+// bundles makes messages of what was added. They go where a record goes whose fields say nothing
+// about it.
+func (e *encoder) bundles(route *format.Route) {
+	b := &e.batch
+	_ = e.router.Route(noFields, route) // which is a map
+	for {
+		start := len(b.Data)
+		data, key, ok := e.bundler.AppendMessage(b.Data)
+		if !ok {
+			return
+		}
+		b.Data = data
+		if e.ownKeys {
+			route.Key, route.HasKey = key, key != nil
+		}
+		e.message(start, route)
+	}
 }
 
 func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
@@ -111,6 +160,12 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 		return
 	}
 	b.Data = data
+	e.message(start, route)
+}
+
+// message adds the message whose value begins at start and is the last thing in the batch.
+func (e *encoder) message(start int, route *format.Route) {
+	b := &e.batch
 	m := reconnect.Message{
 		Topic: e.topic(route.Topic), Partition: reconnect.PartitionAny,
 		KeyLen: reconnect.NoKey, ValOff: int32(start), ValLen: int32(len(b.Data) - start),

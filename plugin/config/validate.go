@@ -126,6 +126,9 @@ func (d *decoder) validateFormat() {
 			}
 		}
 	}
+	if c.OTLPPartitionByResource && c.Format.Bundles() && d.set("message_key") {
+		d.warn(d.label("message_key") + " has no effect with otlp_logs_partition_by_resource")
+	}
 	switch c.Format {
 	case FormatRaw:
 		if c.RawLogKey == "" {
@@ -175,7 +178,7 @@ func (d *decoder) validateRouting() {
 	if c.TopicKey != "" {
 		return
 	}
-	if c.DynamicTopic {
+	if c.DynamicTopic && !c.Format.Bundles() {
 		d.warn(d.label("dynamic_topic") + " has no effect without topic_key")
 	}
 	if len(c.Topics) > 1 {
