@@ -15,12 +15,17 @@ import (
 // encoder turns chunks into batches. It belongs to one goroutine and is reused, so that a
 // record costs no allocation.
 type encoder struct {
-	value format.Encoder // nil until ready
+	// One of the two writes the messages: a record each, or many of them. Neither is there
+	// until ready.
+	value   format.Encoder
+	bundler format.Bundler
 	// tagged is value, if its format has a place for the tag; nil otherwise.
 	tagged   tagWriter
 	schemas  *schema.Source // nil unless the format needs a schema
 	router   *format.Router
 	envelope *format.Envelope // nil: the router is enough
+	// ownKeys takes the keys from the bundler instead of the router.
+	ownKeys bool
 	// eventTime gives the message the time of the record, not of producing.
 	eventTime bool
 
@@ -87,10 +92,12 @@ func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	tagged, _ := value.(tagWriter)
 	return &encoder{
 		value:     value,
+		bundler:   newBundler(c),
 		tagged:    tagged,
 		schemas:   schemas,
 		router:    router,
 		envelope:  envelope,
+		ownKeys:   c.OTLPPartitionByResource,
 		eventTime: c.MessageTimestamp == config.MessageTimestampEvent,
 		topics:    map[string]int32{},
 	}, nil
@@ -120,9 +127,13 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	}
 	var (
 		entry  = &e.entry
+		first  chunk.Entry // stands for all records of a bundle
 		route  format.Route
 		walker = chunk.NewWalker(data)
 	)
+	if e.bundler != nil {
+		e.bundler.Begin()
+	}
 	for walker.Next(entry) {
 		switch entry.Kind {
 		case chunk.Record:
@@ -130,11 +141,25 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 				entry.Sec, entry.Nsec = now.Unix(), int32(now.Nanosecond())
 				e.faults.badTimes++
 			}
-			e.record(entry, &route)
+			if e.bundler == nil {
+				e.record(entry, &route)
+				continue
+			}
+			if first.Body == nil {
+				first = chunk.Entry{Body: noFields, Sec: entry.Sec, Nsec: entry.Nsec, TimeOK: true}
+			}
+			e.bundle(entry)
 		case chunk.Undecodable:
 			e.faults.noteUndecodable(entry)
 		default: // group markers are no records
+			if e.bundler != nil {
+				e.bundle(entry)
+			}
 		}
+	}
+	if e.bundler != nil {
+		*entry = first
+		e.bundles(entry, &route)
 	}
 	*entry = chunk.Entry{} // the chunk is not ours to keep
 	if e.envelope != nil {
@@ -143,21 +168,64 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	return b
 }
 
+// noFields is the body of a record without fields.
+var noFields = []byte{0x80}
+
+// bundle adds an entry to the messages of the chunk.
+func (e *encoder) bundle(entry *chunk.Entry) {
+	if err := e.bundler.Add(entry); err != nil {
+		e.faults.noteUnencodable(entry, err)
+	}
+}
+
+// bundles makes messages of what was added. They go where a record goes whose fields say nothing
+// about it, at the time of the first record; entry is that.
+func (e *encoder) bundles(entry *chunk.Entry, route *format.Route) {
+	b := &e.batch
+	for {
+		start := len(b.Data)
+		data, key, ok := e.bundler.AppendMessage(b.Data)
+		if !ok {
+			return
+		}
+		if err := e.route(entry, route); err != nil { // noFields is a map
+			return
+		}
+		b.Data = data
+		if e.ownKeys {
+			route.Key, route.HasKey = key, key != nil
+		}
+		e.message(start, entry, route)
+	}
+}
+
 func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 	b := &e.batch
 	start := len(b.Data)
 	data, err := e.value.AppendValue(b.Data, entry)
 	if err == nil {
-		err = e.router.Route(entry.Body, route)
-	}
-	if err == nil && e.envelope != nil {
-		err = e.address(entry, route)
+		err = e.route(entry, route)
 	}
 	if err != nil {
 		e.faults.noteUnencodable(entry, err)
 		return
 	}
 	b.Data = data
+	e.message(start, entry, route)
+}
+
+// route finds out where a record goes.
+func (e *encoder) route(entry *chunk.Entry, route *format.Route) error {
+	err := e.router.Route(entry.Body, route)
+	if err == nil && e.envelope != nil {
+		err = e.address(entry, route)
+	}
+	return err
+}
+
+// message adds the message whose value begins at start and is the last thing in the batch.
+func (e *encoder) message(start int, entry *chunk.Entry, route *format.Route) {
+	b := &e.batch
 	m := reconnect.Message{
 		Topic: e.topic(route.Topic), Partition: reconnect.PartitionAny,
 		KeyLen: reconnect.NoKey, ValOff: int32(start), ValLen: int32(len(b.Data) - start),

@@ -12,8 +12,8 @@ import (
 // records of a chunk.
 type tagWriter interface{ SetTag(tag string) }
 
-// newValueEncoder makes what writes the values of the messages, or nil for Avro, which needs
-// a schema first: ready makes it then.
+// newValueEncoder makes what writes the values of the messages. It is nil for Avro, which needs
+// a schema first: ready makes it then; and for the formats that have a bundler instead.
 func newValueEncoder(c *config.Config) format.Encoder {
 	timestampKey := c.TimestampKey
 	if !c.AddTimestamp {
@@ -39,7 +39,7 @@ func newValueEncoder(c *config.Config) format.Encoder {
 		})
 	case config.FormatRaw:
 		return format.NewRaw(c.RawLogKey)
-	case config.FormatAvro:
+	case config.FormatAvro, config.FormatOTLPJSON, config.FormatOTLPProto:
 		return nil
 	default:
 		return format.NewJSON(format.JSONConfig{
@@ -51,6 +51,22 @@ func newValueEncoder(c *config.Config) format.Encoder {
 			MetadataKey:     c.MetadataKey,
 		})
 	}
+}
+
+// messageOverhead is more than what a message has around its key and value on the wire, the head
+// of a batch included: a broker judges the batch.
+const messageOverhead = 128
+
+// newBundler makes what writes messages of many records, or nil if the format has one for each.
+func newBundler(c *config.Config) format.Bundler {
+	if !c.Format.Bundles() {
+		return nil
+	}
+	return format.NewOTLP(format.OTLPConfig{
+		JSON:       c.Format == config.FormatOTLPJSON,
+		ByResource: c.OTLPPartitionByResource,
+		MaxBytes:   c.MaxMessageBytes() - messageOverhead - len(c.MessageKey),
+	})
 }
 
 // timestampFormats and invalidUTF8 join the words of the section to those of the format; the
@@ -70,7 +86,7 @@ var (
 
 // ready tells whether records can be written: the schema may still be on its way.
 func (e *encoder) ready() bool {
-	if e.value != nil {
+	if e.value != nil || e.bundler != nil {
 		return true
 	}
 	s := e.schemas.Schema()

@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"out_kafka_reconnect/plugin/chunk/chunktest"
 	"out_kafka_reconnect/plugin/deadletter"
 )
@@ -59,6 +63,12 @@ func TestEncoder_Formats(t *testing.T) {
 		}, nil},
 		{"gelf without message", settings{"format": "gelf"}, nil, []int{0, 20, 39}},
 		{"raw", settings{"format": "raw", "raw_log_key": "seq"}, []string{"a", "é\xff"}, []int{20}},
+		{"otlp_json", settings{"format": "otlp_json"}, []string{
+			`{"resourceLogs":[{"resource":{},"scopeLogs":[{"scope":{},"logRecords":[` +
+				`{"timeUnixNano":"1700000000000000000","body":{"kvlistValue":{"values":[{"key":"seq","value":{"stringValue":"a"}}]}}},` +
+				`{"timeUnixNano":"1700000000000000000","body":{"kvlistValue":{"values":[{"key":"seq","value":{"intValue":"1"}}]}}},` +
+				`{"timeUnixNano":"1700000000000000000","body":{"kvlistValue":{"values":[{"key":"seq","value":{"bytesValue":"w6n/"}}]}}}]}]}]}`,
+		}, nil},
 		{"avro", settings{"format": "avro", "schema_str": seqSchema, "schema_id": "258"}, []string{
 			"\x00\x00\x00\x01\x02\x02a", "\x00\x00\x00\x01\x02\x0aé\uFFFD",
 		}, []int{20}},
@@ -96,6 +106,128 @@ func TestEncoder_Formats(t *testing.T) {
 	}
 }
 
+// group opens a group of the OpenTelemetry input whose resource has one attribute.
+func group(value string) []byte {
+	b := chunktest.Time(chunktest.Array(chunktest.Array(nil, 2), 2), 0xffffffff, 0)
+	b = chunktest.Str(chunktest.Str(chunktest.Map(b, 3), "schema"), "otlp")
+	b = chunktest.Int(chunktest.Str(chunktest.Int(chunktest.Str(b, "resource_id"), 0), "scope_id"), 0)
+	b = chunktest.Map(chunktest.Str(chunktest.Map(chunktest.Str(chunktest.Map(b, 1), "resource"), 1), "attributes"), 1)
+	return chunktest.Str(chunktest.Str(b, "service.name"), value)
+}
+
+// unwritable is a record that OTLP has no form for: a map with an array as a key.
+func unwritable() []byte {
+	return chunktest.Nil(chunktest.Array(chunktest.Map(header(1700000000), 1), 0))
+}
+
+// Messages of many records: which records are in which one, where they go, under which key.
+func TestEncoder_Bundles(t *testing.T) {
+	in := slices.Concat(record("a"), unwritable(), group("one"), record("b"), []byte("\xc1"))
+	tests := []struct {
+		name string
+		s    settings
+		want []string // the key and the records in each message
+	}{
+		{"all in one", settings{}, []string{"-: a b"}},
+		{"message_key", settings{"message_key": "k", "message_key_field": "seq", "topic_key": "seq", "dynamic_topic": "on"}, []string{"k: a b"}},
+		{"by resource", settings{"message_key": "k", "otlp_logs_partition_by_resource": "on"}, []string{"-: a", "61ab650f8602fe95: b"}},
+	}
+	for _, form := range []string{"otlp_json", "otlp_proto"} {
+		for _, tt := range tests {
+			t.Run(form+", "+tt.name, func(t *testing.T) {
+				tt.s["format"] = form
+				e, err := newEncoder(decode(t, tt.s), nil)
+				if err != nil || !e.ready() {
+					t.Fatal(err)
+				}
+				for range 2 { // the same at each attempt
+					b := e.encode(in, "tag", time.Now())
+					var got []string
+					for _, m := range b.Messages {
+						key := "-"
+						if m.KeyLen >= 0 {
+							key = string(b.Data[m.KeyOff : m.KeyOff+m.KeyLen])
+						}
+						got = append(got, key+": "+strings.Join(seqs(t, form, b.Data[m.ValOff:m.ValOff+m.ValLen]), " "))
+						if b.Topics[m.Topic] != "fluent-bit" {
+							t.Errorf("topic %s", b.Topics[m.Topic])
+						}
+					}
+					if !slices.Equal(got, tt.want) {
+						t.Errorf("got %q; want %q", got, tt.want)
+					}
+					u := e.faults.unusable
+					if len(u) != 2 || u[0].kind != deadletter.Unencodable || u[0].offset != len(record("a")) || u[1].kind != deadletter.Undecodable {
+						t.Errorf("set apart: %+v", u)
+					}
+				}
+			})
+		}
+	}
+}
+
+// seqs reads the records of a message.
+func seqs(t *testing.T, form string, value []byte) (out []string) {
+	t.Helper()
+	data := &logs.LogsData{}
+	unmarshal := proto.Unmarshal
+	if form == "otlp_json" {
+		unmarshal = protojson.Unmarshal
+	}
+	if err := unmarshal(value, data); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range data.ResourceLogs {
+		for _, s := range r.ScopeLogs {
+			for _, l := range s.LogRecords {
+				out = append(out, l.Body.GetKvlistValue().Values[0].Value.GetStringValue())
+			}
+		}
+	}
+	return out
+}
+
+// A message is none that the client would refuse, if its records allow.
+func TestEncoder_BundlesFit(t *testing.T) {
+	for _, form := range []string{"otlp_json", "otlp_proto"} {
+		e, err := newEncoder(decode(t, settings{"format": form, "rdkafka.message.max.bytes": "5000", "message_key": strings.Repeat("k", 1000)}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in []byte
+		for i := range 100 {
+			in = append(in, record(fmt.Sprint(i, strings.Repeat("x", 100)))...)
+		}
+		in = append(in, record(strings.Repeat("y", 6000))...)
+		b := e.encode(in, "tag", time.Now())
+		records := 0
+		for i, m := range b.Messages {
+			size := int(m.ValLen + m.KeyLen)
+			records += len(seqs(t, form, b.Data[m.ValOff:m.ValOff+m.ValLen]))
+			if last := i == len(b.Messages)-1; last != (size > 5000-100) || !last && i < len(b.Messages)-2 && size < 4500 {
+				t.Errorf("%s: message %d has %d bytes", form, i, size)
+			}
+		}
+		if records != 101 {
+			t.Errorf("%s: %d records", form, records)
+		}
+	}
+}
+
+// A chunk is delivered when its one message is.
+func TestInstance_Bundles(t *testing.T) {
+	inBubble(t, settings{"format": "otlp_proto"}, func(b *bench) {
+		b.flush(slices.Concat(records(1, 3), unwritable(), records(4, 2)), true, OK)
+		b.wantStored(1)
+		if got := seqs(t, "otlp_proto", []byte(b.net.Messages()[0].Value)); strings.Join(got, " ") != "1 2 3 4 5" {
+			t.Errorf("records %q", got)
+		}
+		if b.host.count("records can't be written in this format") != 1 {
+			t.Errorf("log %q", b.host.lines)
+		}
+	})
+}
+
 // The examples of docs/formats.md are what the formats write.
 func TestEncoder_Document(t *testing.T) {
 	text, err := os.ReadFile("../docs/formats.md")
@@ -107,7 +239,9 @@ func TestEncoder_Document(t *testing.T) {
 	b = chunktest.Str(chunktest.Str(b, "level"), "info")
 	b = chunktest.Float64(chunktest.Str(b, "took"), 0.5)
 	b = chunktest.Str(chunktest.Str(chunktest.Map(chunktest.Str(b, "k8s"), 1), "pod"), "web-1")
-	for _, s := range []settings{{"format": "json"}, {"format": "gelf", "gelf_short_message_key": "log"}, {"format": "raw", "raw_log_key": "log"}} {
+	for _, s := range []settings{
+		{"format": "json"}, {"format": "gelf", "gelf_short_message_key": "log"}, {"format": "raw", "raw_log_key": "log"}, {"format": "otlp_json"},
+	} {
 		e, err := newEncoder(decode(t, s), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -224,4 +358,27 @@ func TestInstance_ClosesWhileFetching(t *testing.T) {
 			t.Error("there is a schema")
 		}
 	})
+}
+
+// A message of many records goes where none of their fields has a say; what comes from the
+// section, the tag and the time of the first record counts.
+func TestEncode_BundlesAreAddressed(t *testing.T) {
+	e, err := newEncoder(decode(t, settings{
+		"format": "otlp_json", "topic_template": "logs-$TAG-%Y", "headers": "env=prod", "message_timestamp": "event",
+	}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := e.encode(records(1, 3), "app", time.Now())
+	if len(b.Messages) != 1 || b.Topics[0] != "logs-app-2023" || b.Messages[0].Timestamp != 1_700_000_000_000 {
+		t.Fatalf("topics %q, messages %+v", b.Topics, b.Messages)
+	}
+	for name, value := range b.Headers(0) {
+		if name != "env" || string(value) != "prod" {
+			t.Errorf("header %s=%s", name, value)
+		}
+	}
+	if b.Messages[0].HdrLen == 0 {
+		t.Error("no header")
+	}
 }

@@ -108,9 +108,6 @@ func renderForeign(b *bytes.Buffer) {
 		effect := "a warning: it has no effect"
 		if k.Refuse {
 			effect = "the start is refused"
-			if len(k.Formats) > 0 {
-				effect = "a warning: it has no effect without `format " + strings.Join(k.Formats, "` or `") + "`"
-			}
 			if k.Switch {
 				effect += "; `false` is ignored"
 			}

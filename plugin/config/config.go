@@ -70,6 +70,9 @@ type Config struct {
 	SchemaSubject string
 	SchemaVersion int
 	framing       framing
+	// OTLPPartitionByResource gives each resource messages and a key of its own, with a format
+	// that bundles.
+	OTLPPartitionByResource bool
 	// RegistryURLs is where it is fetched; not empty if FormatAvro needs that.
 	RegistryURLs []string
 	// RegistryUser and RegistryPassword log in there, or else RegistryToken does.
@@ -214,9 +217,16 @@ const (
 	FormatRaw
 	// FormatAvro is Avro's binary form behind the number of its schema.
 	FormatAvro
+	// FormatOTLPJSON is the OpenTelemetry protocol in JSON, many records a message.
+	FormatOTLPJSON
+	// FormatOTLPProto is the same in protobuf.
+	FormatOTLPProto
 )
 
-var formats = []string{"json", "msgpack", "gelf", "raw", "avro"}
+var formats = []string{"json", "msgpack", "gelf", "raw", "avro", "otlp_json", "otlp_proto"}
+
+// Bundles tells whether a message holds many records.
+func (f Format) Bundles() bool { return f == FormatOTLPJSON || f == FormatOTLPProto }
 
 // String gives the word used in the section.
 func (f Format) String() string { return word(formats, f) }

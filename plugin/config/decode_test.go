@@ -181,9 +181,26 @@ var warnings = []warningCase{
 	}},
 	{"schema at hand", section{"format": "avro", "schema_str": "{}", "schema_id": "7"}, nil},
 	{"otlp key without otlp", section{"otlp_logs_partition_by_resource": "on"}, []string{
-		"otlp_logs_partition_by_resource has no effect: it is for format otlp_json or otlp_proto",
+		"otlp_logs_partition_by_resource has no effect with format json",
 	}},
-	{"switched off", section{"aws_msk_iam": "off", "otlp_logs_partition_by_resource": "False"}, nil},
+	{"otlp", section{"format": "OTLP_Proto", "otlp_logs_partition_by_resource": "on"}, nil},
+	{"otlp with routing", section{
+		"format": "otlp_json", "topics": "a,b", "topic_key": "k", "dynamic_topic": "on", "message_key_field": "f", "message_key": "m",
+		"add_timestamp": "off",
+	}, []string{
+		"add_timestamp has no effect with format otlp_json",
+		"topic_key has no effect with format otlp_json",
+		"dynamic_topic has no effect with format otlp_json",
+		"message_key_field has no effect with format otlp_json",
+	}},
+	{"otlp without topic_key", section{"format": "otlp_json", "topics": "a,b", "dynamic_topic": "on"}, []string{
+		"dynamic_topic has no effect with format otlp_json",
+		`topics names 2 topics, but without topic_key all records go to the first, "a"`,
+	}},
+	{"otlp by resource, with a key", section{"format": "otlp_json", "otlp_logs_partition_by_resource": "on", "message_key": "m"}, []string{
+		"message_key has no effect with otlp_logs_partition_by_resource",
+	}},
+	{"switched off", section{"aws_msk_iam": "off"}, nil},
 	{"ARN alone", section{"aws_msk_iam_cluster_arn": "arn:x"}, []string{
 		"aws_msk_iam_cluster_arn has no effect: it is about login with AWS IAM; alone it does nothing",
 	}},

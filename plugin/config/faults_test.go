@@ -61,11 +61,10 @@ var sectionFaults = []faultCase{
 	}},
 	{"password in the wrong key", section{"format": "me:geheim@host", "topics": "https://me:geheim@host"}, []string{
 		`topics: *** has names that Kafka refuses: *** (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
-		`format: *** is unknown; allowed: json, msgpack, gelf, raw, avro`,
+		`format: *** is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
 	}},
 	{"no topic", section{"topics": ","}, []string{`topics: "," names no topic`}},
-	{"unknown format", section{"format": "xml"}, []string{`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro`}},
-	{"later format", section{"format": "OTLP_json"}, []string{`format: "OTLP_json" is not supported yet; allowed: json, msgpack, gelf, raw, avro`}},
+	{"unknown format", section{"format": "xml"}, []string{`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`}},
 	{"time format", section{"timestamp_format": "rfc3339"}, []string{
 		`timestamp_format: "rfc3339" is unknown; allowed: double, iso8601, iso8601_ns`,
 	}},
@@ -233,10 +232,9 @@ var sectionFaults = []faultCase{
 	{"IAM", section{"aws_msk_iam": "true"}, []string{
 		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
 	}},
-	{"OTLP", section{"format": "otlp_proto", "otlp_logs_partition_by_resource": "on"}, []string{
-		`format: "otlp_proto" is not supported yet; allowed: json, msgpack, gelf, raw, avro`,
-		"otlp_logs_partition_by_resource: is not supported yet (keys of the otlp formats);" +
-			" remove it, or keep this section on the built-in kafka output",
+	{"OTLP", section{"format": "otlp", "otlp_logs_partition_by_resource": "yes please"}, []string{
+		`format: "otlp" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
+		`otlp_logs_partition_by_resource: "yes please" is neither true nor false; allowed: true, on, yes, false, off, no`,
 	}},
 	{"raw without key", section{"format": "raw"}, []string{"raw_log_key: is not set, and format raw needs it"}},
 	{"text options of JSON", section{"json_escape_unicode": "maybe", "json_invalid_utf8": "hide", "add_timestamp": "0"}, []string{
@@ -381,7 +379,7 @@ func TestDecode_AllFaultsAtOnce(t *testing.T) {
 	checkFaults(t, section{
 		"brokers": "", "format": "xml", "reconnect_backoff_min": "10", "aws_msk_iam": "on", "rdkafka.compression.codec": "zz",
 	}, []string{
-		`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro`,
+		`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
 		`reconnect_backoff_min: "10" has no unit; write 10ms or 10s`,
 		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
 		`rdkafka.compression.codec: "zz" is refused by librdkafka:` +

@@ -1,17 +1,10 @@
 package config
 
-import (
-	"slices"
-	"strings"
-)
-
 // ForeignKey is a key of the built-in kafka output that this one does not have yet. It
 // is asked for so that a section that is moved here does not lose it in silence.
 type ForeignKey struct {
 	Name    string
 	Aliases []string
-	// Formats are the values of format with which the key matters; empty means all.
-	Formats []string
 	// Refuse tells that going on without the key would change what is written or
 	// whether it can be written at all.
 	Refuse bool
@@ -23,10 +16,6 @@ type ForeignKey struct {
 
 // Foreign lists those keys.
 var Foreign = []ForeignKey{
-	{
-		Name: "otlp_logs_partition_by_resource", Formats: []string{"otlp_json", "otlp_proto"}, Refuse: true, Switch: true,
-		Note: "keys of the otlp formats",
-	},
 	{Name: "aws_msk_iam", Refuse: true, Switch: true, Note: "login with AWS IAM"},
 	{Name: "aws_msk_iam_cluster_arn", Note: "login with AWS IAM; alone it does nothing"},
 	{Name: "group_id", Note: "consumer groups, which an output has none of"},
@@ -48,17 +37,9 @@ func (d *decoder) judgeForeign(k ForeignKey, name, value string) {
 	if on, err := parseBool(value); k.Switch && err == nil && !on {
 		return
 	}
-	format := d.text["format"]
-	if format == "" {
-		format = FormatJSON.String()
-	}
-	format = strings.ToLower(strings.TrimSpace(format))
-	switch {
-	case len(k.Formats) > 0 && !slices.Contains(k.Formats, format):
-		d.warn(name + " has no effect: it is for format " + strings.Join(k.Formats, " or "))
-	case k.Refuse:
+	if k.Refuse {
 		d.fault(name, "is not supported yet ("+k.Note+"); remove it, or keep this section on the built-in kafka output")
-	default:
-		d.warn(name + " has no effect: it is about " + k.Note)
+		return
 	}
+	d.warn(name + " has no effect: it is about " + k.Note)
 }

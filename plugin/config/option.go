@@ -125,18 +125,13 @@ func bounded[T ~int | ~int64](o Option, k Kind, lo, hi T, at func(*Config) *T, p
 	return typed(o, k, at, check, show)
 }
 
-// choice makes a row whose value is one of the words, in any letter case. The later
-// words are those of the built-in output that this one does not know yet.
-func choice[T ~uint8](o Option, words []string, at func(*Config) *T, later ...string) Option {
+// choice makes a row whose value is one of the words, in any letter case.
+func choice[T ~uint8](o Option, words []string, at func(*Config) *T) Option {
 	o.Allowed = strings.Join(words, ", ")
 	parse := func(s string) (T, error) {
 		s = strings.ToLower(strings.TrimSpace(s))
-		i := slices.Index(words, s)
-		switch {
-		case i >= 0:
+		if i := slices.Index(words, s); i >= 0 {
 			return T(i), nil
-		case slices.Contains(later, s):
-			return 0, errors.New("is not supported yet; allowed: " + o.Allowed)
 		}
 		return 0, errors.New("is unknown; allowed: " + o.Allowed)
 	}

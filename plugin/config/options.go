@@ -96,8 +96,7 @@ var basicOptions = []Option{
 	choice(Option{
 		Name: "format", Default: "json",
 		Doc: "The format of the message value.",
-	}, formats, func(c *Config) *Format { return &c.Format },
-		"otlp_json", "otlp_proto"),
+	}, formats, func(c *Config) *Format { return &c.Format }),
 	text(Option{
 		Name: "client_id", Aliases: []string{"client.id"}, Default: "fluent-bit",
 		Doc: "The name under which the brokers log this client and count its quota.",

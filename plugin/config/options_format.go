@@ -75,6 +75,12 @@ var formatOptions = []Option{
 		Name: "schema_registry_framing", Aliases: []string{"serializer.framing"}, Default: "cp1",
 		Doc: "What stands in front of each message with `format avro`: a zero and the number of the schema in four bytes.",
 	}, framings, func(c *Config) *framing { return &c.framing }),
+	yesNo(Option{
+		Name: "otlp_logs_partition_by_resource", Default: "false",
+		Doc: "Whether each resource gets messages of its own with `format otlp_json` and `otlp_proto`, with a hash of its" +
+			" attributes as their key.",
+		Note: "Records without a resource get messages without a key. `message_key` has no effect then.",
+	}, func(c *Config) *bool { return &c.OTLPPartitionByResource }),
 }
 
 var registryOptions = []Option{
@@ -162,5 +168,10 @@ var needs = []struct {
 		"schema_str", "schema_id", "schema_registry_subject", "schema_registry_version", "schema_registry_framing",
 		"schema_registry_url", "schema_registry_http_user", "schema_registry_http_passwd", "schema_registry_bearer_token",
 		"schema_registry_ca_file",
+	}},
+	{[]Format{FormatOTLPJSON, FormatOTLPProto}, []string{"otlp_logs_partition_by_resource"}},
+	// A message of many records has no field to route by.
+	{[]Format{FormatJSON, FormatMsgPack, FormatGELF, FormatRaw, FormatAvro}, []string{
+		"topic_key", "dynamic_topic", "max_dynamic_topics", "message_key_field",
 	}},
 }

@@ -25,6 +25,9 @@ func (c *Config) SameDestination(o *Config) bool {
 func (c *Config) DestinationID() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q %t", c.Format, c.Topics, c.MessageKeySet)
+	if c.Format.Bundles() { // which record is in which message depends on it
+		fmt.Fprintf(h, " %d", c.MaxMessageBytes())
+	}
 	for _, s := range Sections {
 		if !s.Shapes {
 			continue

@@ -19,6 +19,7 @@ func TestDestinationID(t *testing.T) {
 		{"another topic", []string{"topics", "other"}, false},
 		{"another time format", []string{"timestamp_format", "iso8601"}, false},
 		{"a message key", []string{"message_key", "k"}, false},
+		{"larger messages", []string{"rdkafka.message.max.bytes", "2000000"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			other := mustDecode(t, minimal.with(test.pairs...))
@@ -26,6 +27,16 @@ func TestDestinationID(t *testing.T) {
 				t.Errorf("same destination: %t", same)
 			}
 		})
+	}
+}
+
+// Where a message of many records ends depends on how large it may be.
+func TestDestinationID_Bundles(t *testing.T) {
+	plain := mustDecode(t, minimal.with("format", "otlp_proto"))
+	larger := mustDecode(t, minimal.with("format", "otlp_proto", "rdkafka.message.max.bytes", "2000000"))
+	written := mustDecode(t, minimal.with("format", "otlp_proto", "rdkafka.message.max.bytes", "1000000"))
+	if plain.DestinationID() == larger.DestinationID() || plain.DestinationID() != written.DestinationID() {
+		t.Error("the size of a message is not part of the identity, or not with its default")
 	}
 }
 

@@ -122,6 +122,9 @@ func (d *decoder) validateFormat() {
 	if c.Format == FormatJSON || c.Format == FormatMsgPack {
 		d.validateOwnFields()
 	}
+	if c.OTLPPartitionByResource && c.Format.Bundles() && d.set("message_key") {
+		d.warn(d.label("message_key") + " has no effect with otlp_logs_partition_by_resource")
+	}
 	switch c.Format {
 	case FormatRaw:
 		if c.RawLogKey == "" {
@@ -197,7 +200,7 @@ func (d *decoder) validateRouting() {
 	case c.TopicKey != "" || d.bad["topic_key"]:
 		return
 	}
-	if c.DynamicTopic {
+	if c.DynamicTopic && !c.Format.Bundles() {
 		d.warn(d.label("dynamic_topic") + " has no effect without topic_key")
 	}
 	if len(c.Topics) > 1 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
@@ -205,22 +204,7 @@ func appendLong(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v)
 // appendAvroString appends a text. Avro's is UTF-8, so each byte that is not part of such a
 // text becomes U+FFFD, as in JSON.
 func appendAvroString(dst, text []byte) []byte {
-	if utf8.Valid(text) {
-		return append(appendLong(dst, int64(len(text))), text...)
-	}
-	n := 0
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		n += utf8.RuneLen(r)
-		i += size
-	}
-	dst = appendLong(dst, int64(n))
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		dst = utf8.AppendRune(dst, r)
-		i += size
-	}
-	return dst
+	return appendCounted(dst, text, func(dst []byte, n int) []byte { return appendLong(dst, int64(n)) })
 }
 
 // appendBlocks appends an array or map of n elements at b[pos:] as one block and the empty

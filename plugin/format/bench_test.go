@@ -88,6 +88,38 @@ func BenchmarkAvro300(b *testing.B) {
 	benchmarkValue(b, NewAvro(parseAvro(b, schema300)), chunk300(1000))
 }
 
+func BenchmarkOTLPProto300(b *testing.B) {
+	benchmarkBundles(b, NewOTLP(OTLPConfig{MaxBytes: 1e6}), chunk300(1000))
+}
+
+func BenchmarkOTLPJSON300(b *testing.B) {
+	benchmarkBundles(b, NewOTLP(OTLPConfig{JSON: true, MaxBytes: 1e6}), chunk300(1000))
+}
+
+func benchmarkBundles(b *testing.B, enc Bundler, in []byte) {
+	w := chunk.NewWalker(nil)
+	var e chunk.Entry
+	var dst []byte
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		dst, n = dst[:0], 0
+		w.Reset(in)
+		enc.Begin()
+		for w.Next(&e) {
+			if err := enc.Add(&e); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		for ok := true; ok; {
+			dst, _, ok = enc.AppendMessage(dst)
+		}
+	}
+	reportRecords(b, len(in), n)
+}
+
 func benchmarkValue(b *testing.B, enc Encoder, in []byte) {
 	w := chunk.NewWalker(nil)
 	var e chunk.Entry

@@ -1,13 +1,13 @@
-// Package format turns one record of a chunk into what Kafka gets: the value of the
-// message (an [Encoder] for each format, [JSON] first of all), its topic and its key by the
-// built-in output's rules ([Router]), and what is beyond them: templates, partition, headers
-// ([Envelope]).
+// Package format turns the records of a chunk into what Kafka gets: the value of a message,
+// with one record (an [Encoder] for each format, [JSON] first of all) or many ([Bundler]),
+// its topic and its key by the built-in output's rules ([Router]), and what is beyond them:
+// templates, partition, headers ([Envelope]).
 //
 // All work on the msgpack bytes that package chunk hands out and go straight to the
 // bytes of the message, with no values, maps or strings in between. In the steady
 // state a record costs no allocation. That is the reason for the scratch buffers
-// inside, and so each of them belongs to one goroutine at a time: a plugin
-// instance that flushes on several workers gives each its own.
+// inside, and so each of them belongs to one goroutine at a time: a plugin instance
+// that flushes on several workers gives each its own.
 //
 // # What the JSON looks like
 //

@@ -6,13 +6,27 @@ import (
 	"out_kafka_reconnect/plugin/chunk"
 )
 
-// Encoder writes the value of a message. It is used by one goroutine at a time.
+// Encoder writes the values of messages that hold one record each. It is used by one goroutine at a time.
 type Encoder interface {
 	// AppendValue appends the value of the record's message to dst and returns the longer
 	// slice. An error speaks of this record alone: dst is returned unchanged then, and the
 	// next record is as good as any. The time of the record is e.Sec and e.Nsec as they
 	// stand: a caller that found e.TimeOK false sets them first.
 	AppendValue(dst []byte, e *chunk.Entry) ([]byte, error)
+}
+
+// Bundler writes the values of messages that hold many records each. It is used by one goroutine
+// at a time, chunk after chunk: Begin, Add for each entry, AppendMessage until there is none.
+// The same chunk gives the same messages.
+type Bundler interface {
+	// Begin forgets the chunk before.
+	Begin()
+	// Add takes a record or a group marker, whose slices may change afterwards. An error speaks
+	// of this entry alone. The time of a record is as with [Encoder].
+	Add(e *chunk.Entry) error
+	// AppendMessage appends the value of the next message to dst. The key is valid until the
+	// next Begin; nil is none.
+	AppendMessage(dst []byte) (out, key []byte, ok bool)
 }
 
 var (

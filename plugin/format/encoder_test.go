@@ -40,3 +40,29 @@ func TestEncoders_Allocations(t *testing.T) {
 		}
 	}
 }
+
+// Nor does one with many records in a message, once it knows the size of a chunk.
+func TestBundlers_Allocations(t *testing.T) {
+	for name, in := range map[string][]byte{"odd": oddChunk(), "300 bytes": chunk300(100)} {
+		for _, json := range []bool{false, true} {
+			o := NewOTLP(OTLPConfig{JSON: json, MaxBytes: 10000})
+			w := chunk.NewWalker(nil)
+			var e chunk.Entry
+			var dst []byte
+			n := testing.AllocsPerRun(10, func() {
+				w.Reset(in)
+				dst = dst[:0]
+				o.Begin()
+				for w.Next(&e) {
+					_ = o.Add(&e)
+				}
+				for ok := true; ok; {
+					dst, _, ok = o.AppendMessage(dst)
+				}
+			})
+			if n > 2 { // the names of the resource and the scope
+				t.Errorf("%s, JSON %v: %v allocations for a chunk; want two", name, json, n)
+			}
+		}
+	}
+}

@@ -179,6 +179,27 @@ func escapeUnicode(dst []byte, start int) []byte {
 	return append(dst[:start], dst[end:]...)
 }
 
+// appendCounted appends a text behind the number of its bytes, with U+FFFD for each byte that is
+// not part of valid UTF-8.
+func appendCounted(dst, text []byte, count func([]byte, int) []byte) []byte {
+	if utf8.Valid(text) {
+		return append(count(dst, len(text)), text...)
+	}
+	n := 0
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		n += utf8.RuneLen(r)
+		i += size
+	}
+	dst = count(dst, n)
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		dst = utf8.AppendRune(dst, r)
+		i += size
+	}
+	return dst
+}
+
 const hexDigits = "0123456789abcdef"
 
 // appendEscaped appends one ASCII byte as the inside of a JSON string.
