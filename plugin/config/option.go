@@ -37,6 +37,9 @@ type Option struct {
 	Allowed string
 	// Secret hides the value in every message.
 	Secret bool
+	// Lenient tells that the built-in output takes an unknown word for the default, as this
+	// one does with strict off.
+	Lenient bool
 	// Doc is one sentence; Note is what else there is to know, or empty.
 	Doc, Note string
 
@@ -125,6 +128,11 @@ func bounded[T ~int | ~int64](o Option, k Kind, lo, hi T, at func(*Config) *T, p
 	return typed(o, k, at, check, show)
 }
 
+// unknownWord is the error of a word that is none of the allowed ones, which it holds.
+type unknownWord string
+
+func (allowed unknownWord) Error() string { return "is unknown; allowed: " + string(allowed) }
+
 // choice makes a row whose value is one of the words, in any letter case. The later
 // words are those of the built-in output that this one does not know yet.
 func choice[T ~uint8](o Option, words []string, at func(*Config) *T, later ...string) Option {
@@ -138,7 +146,7 @@ func choice[T ~uint8](o Option, words []string, at func(*Config) *T, later ...st
 		case slices.Contains(later, s):
 			return 0, errors.New("is not supported yet; allowed: " + o.Allowed)
 		}
-		return 0, errors.New("is unknown; allowed: " + o.Allowed)
+		return 0, unknownWord(o.Allowed)
 	}
 	return typed(o, KindChoice, at, parse, func(v T) string { return word(words, v) })
 }

@@ -113,9 +113,14 @@ func (d *decoder) validateFormat() {
 		if slices.Contains(n.formats, c.Format) {
 			continue
 		}
+		// Whoever sets an option of other formats than the default one means one of those.
+		note := d.oversight
+		if slices.Contains(n.formats, FormatJSON) {
+			note = d.hint
+		}
 		for _, name := range n.names {
-			if d.set(name) {
-				d.warn(fmt.Sprintf("%s has no effect with format %s", d.label(name), c.Format))
+			if d.set(name) && !d.bad[name] {
+				note(d.label(name), "has no effect with format "+c.Format.String())
 			}
 		}
 	}
@@ -156,27 +161,32 @@ func (d *decoder) validateSchema() {
 		d.fault(d.label("schema_registry_url"), "needs schema_registry_subject or schema_id, to know which schema to fetch")
 		return
 	case c.SchemaText != "":
-		d.warn(d.label("schema_str") + " has no effect without schema_id: the schema is fetched")
+		d.oversight(d.label("schema_str"), "has no effect without schema_id: the schema is fetched")
 	}
 	if c.SchemaSubject == "" && d.set("schema_registry_version") {
-		d.warn(d.label("schema_registry_version") + " has no effect without schema_registry_subject")
+		d.oversight(d.label("schema_registry_version"), "has no effect without schema_registry_subject")
 	}
 	if c.RegistryUser == "" && d.set("schema_registry_http_passwd") {
-		d.warn(d.label("schema_registry_http_passwd") + " has no effect without schema_registry_http_user")
+		d.oversight(d.label("schema_registry_http_passwd"), "has no effect without schema_registry_http_user")
 	}
 	if c.RegistryUser != "" && d.set("schema_registry_bearer_token") {
-		d.warn(d.label("schema_registry_bearer_token") + " has no effect beside schema_registry_http_user")
+		d.oversight(d.label("schema_registry_bearer_token"), "has no effect beside schema_registry_http_user")
 	}
 }
 
 // validateRouting warns of routing that can't happen.
 func (d *decoder) validateRouting() {
 	c := d.cfg
+	i := slices.IndexFunc(c.Topics, func(t string) bool { return strings.Contains(t, foreignSlash) })
+	if i >= 0 {
+		d.warn(fmt.Sprintf("%s has %s: Apache Kafka itself refuses a slash in the name of a topic, other brokers may take it",
+			d.label("topics"), shown(c.Topics[i], holdsPassword(c.Topics[i]))))
+	}
 	if c.TopicKey != "" {
 		return
 	}
 	if c.DynamicTopic {
-		d.warn(d.label("dynamic_topic") + " has no effect without topic_key")
+		d.oversight(d.label("dynamic_topic"), "has no effect without topic_key")
 	}
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
