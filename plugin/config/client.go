@@ -28,8 +28,8 @@ func (p clientProperty) shown() string { return shown(p.value, p.secret) }
 // catch-all, and keeps what may be applied in d.client.
 func (d *decoder) readClientProperties(g Getter) {
 	for _, n := range propertyNames {
-		if value := g.Get("rdkafka." + n.name); value != "" {
-			d.addClientProperty(clientProperty{key: "rdkafka." + n.name, name: n.name, value: value})
+		if value := g.Get(rdkafkaPrefix + n.name); value != "" {
+			d.addClientProperty(clientProperty{key: rdkafkaPrefix + n.name, name: n.name, value: value})
 		}
 	}
 	d.readCatchAll(d.text["rdkafka_options"])

@@ -38,6 +38,7 @@ func Decode(g Getter, checker Checker) (*Config, error) {
 	d.readOptions(g)
 	d.readForeign(g)
 	d.readMisnamed(g)
+	d.readMisspelt(g)
 	d.readClientProperties(g)
 	d.validate()
 	d.settle()
@@ -154,7 +155,7 @@ func (d *decoder) summarize() string {
 	}
 	for _, p := range d.client {
 		if p.name != "bootstrap.servers" { // shown as brokers
-			add("rdkafka."+p.written, p.value, p.secret)
+			add(rdkafkaPrefix+p.written, p.value, p.secret)
 		}
 	}
 	return strings.Join(parts, " ")

@@ -56,6 +56,7 @@ func renderErrors() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, errorsHead, strings.Join(formats, ", "))
 	renderFaults(&b, "Keys of the section", sectionFaults, slices.Clone)
+	renderFaults(&b, "Misspelt keys", misspelt, slices.Clone)
 	renderFaults(&b, "Properties of librdkafka", clientFaults, slices.Clone)
 	b.WriteString("\n[With `strict off`](configuration.md#strict) the following are warnings.\n")
 	renderFaults(&b, "What the built-in output would ignore in silence", oversights, strictly)

@@ -53,7 +53,7 @@ var Misnamed = []Rule{
 // readMisnamed asks for the names of Misnamed, and prints no value: some are secrets.
 func (d *decoder) readMisnamed(g Getter) {
 	for _, r := range Misnamed {
-		key := "rdkafka." + r.Name
+		key := rdkafkaPrefix + r.Name
 		if g.Get(key) == "" {
 			continue
 		}

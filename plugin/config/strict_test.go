@@ -26,6 +26,10 @@ var oversights = []faultCase{
 	{"login without a user", section{
 		"format": "avro", "schema_registry_url": "https://r", "schema_id": "7", "schema_registry_http_passwd": "geheim",
 	}, []string{"schema_registry_http_passwd: has no effect without schema_registry_http_user"}},
+	{"misspelt properties", section{"rdkafka.request_required_acks": "1", "rdkafka.sasl.pasword": "geheim"}, []string{
+		"rdkafka.sasl.pasword: is unknown; rdkafka.sasl.password is probably meant",
+		"rdkafka.request_required_acks: is unknown; rdkafka.request.required.acks is probably meant",
+	}},
 	{"names of Java clients", section{
 		"rdkafka.max.request.size": "1", "rdkafka.sasl.jaas.config": `... password="geheim";`, "rdkafka.ssl.truststore.type": "JKS",
 	}, []string{
