@@ -106,7 +106,7 @@ func (a *attempt) known() *delivery.Receipt {
 	if a.own {
 		a.in.courier.Own(r)
 	}
-	if r.Short() && a.enc.ready() && !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, time.Now())) {
+	if r.Short() && a.enc.ready() && !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, a.job.tag, time.Now())) {
 		a.in.ledger.Collected(r) // it tells of nothing
 		return nil
 	}
@@ -138,7 +138,7 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 		a.turnAway()
 		return nil, schemaUnknown
 	}
-	b := a.enc.encode(a.job.chunk, time.Now())
+	b := a.enc.encode(a.job.chunk, a.job.tag, time.Now())
 	var unusable []unusable // that are to be kept
 	if a.in.clerk.hasTarget() {
 		unusable = a.enc.faults.unusable

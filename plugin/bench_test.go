@@ -65,7 +65,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	now := time.Now()
 	for b.Loop() {
-		if len(e.encode(chunk, now).Messages) != 1000 {
+		if len(e.encode(chunk, "tag", now).Messages) != 1000 {
 			b.Fatal("records are missing")
 		}
 	}

@@ -41,6 +41,7 @@ type clerk struct {
 type letters struct {
 	rejected delivery.Rejected
 	list     []deadletter.Letter
+	inFile   int // how many of list are in the file
 }
 
 // newClerk opens the targets of the section.
@@ -99,7 +100,7 @@ func (k *clerk) write() {
 		l := k.queue[0]
 		k.queue = k.queue[1:]
 		k.mu.Unlock()
-		if k.writeAll(l.list) {
+		if k.writeAll(&l) {
 			k.post(l)
 			continue
 		}
@@ -111,15 +112,15 @@ func (k *clerk) write() {
 
 // writeAll writes until all letters are in the file; false when the instance closes before.
 // The chunk is not complete then, and comes back after the restart.
-func (k *clerk) writeAll(list []deadletter.Letter) bool {
+func (k *clerk) writeAll(l *letters) bool {
 	for wait := fileRetryMin; ; wait = min(2*wait, fileRetryMax) {
-		n, err := k.file.Write(list)
+		n, err := k.file.Write(l.list[l.inFile:])
 		k.written.Add(int64(n))
-		list = list[n:]
+		l.inFile += n
 		if err == nil {
 			return true
 		}
-		k.quiet.warn("dead letters could not be written to the file and will be tried again", len(list), "err", err)
+		k.quiet.warn("dead letters could not be written to the file and will be tried again", len(l.list)-l.inFile, "err", err)
 		select {
 		case <-time.After(wait):
 		case <-k.closing:

@@ -3,6 +3,7 @@ package plugin
 import (
 	"time"
 
+	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/deadletter"
@@ -14,9 +15,14 @@ import (
 // encoder turns chunks into batches. It belongs to one goroutine and is reused, so that a
 // record costs no allocation.
 type encoder struct {
-	value   format.Encoder // nil until ready
-	schemas *schema.Source // nil unless the format needs a schema
-	router  *format.Router
+	value format.Encoder // nil until ready
+	// tagged is value, if its format has a place for the tag; nil otherwise.
+	tagged   tagWriter
+	schemas  *schema.Source // nil unless the format needs a schema
+	router   *format.Router
+	envelope *format.Envelope // nil: the router is enough
+	// eventTime gives the message the time of the record, not of producing.
+	eventTime bool
 
 	batch  reconnect.Batch
 	topics map[string]int32 // index in batch.Topics
@@ -40,6 +46,8 @@ type faults struct {
 	refusedTopics int // records that went to the default topic instead
 	refusedTopic  string
 	refusedLimit  bool // … because there are too many topics already
+	topicGaps     int  // records that went there because they lack a field of topic_template
+	badPartitions int  // records that name something that is no partition
 }
 
 // unusable is an entry of a chunk that gives no message.
@@ -51,32 +59,65 @@ type unusable struct {
 
 // newEncoder makes an encoder of a valid configuration. It is to be used when it is ready.
 func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
-	router, err := format.NewRouter(format.RouterConfig{
+	rc := format.RouterConfig{
 		Topics:           c.Topics,
-		TopicKey:         c.TopicKey,
-		DynamicTopic:     c.DynamicTopic,
+		DynamicTopic:     c.DynamicTopic || c.TopicTemplate != "",
 		MaxDynamicTopics: c.MaxDynamicTopics,
 		MessageKey:       c.MessageKey,
-		MessageKeyField:  c.MessageKeyField,
-	})
+	}
+	ec := format.EnvelopeConfig{
+		TopicTemplate: c.TopicTemplate, KeyTemplate: c.MessageKeyTemplate,
+		PartitionField: c.PartitionField, HeadersField: c.HeadersKey,
+	}
+	// Names of top-level keys are for the router, which has the built-in output's rules.
+	*pick(c.TopicKey, &rc.TopicKey, &ec.TopicField) = c.TopicKey
+	*pick(c.MessageKeyField, &rc.MessageKeyField, &ec.KeyField) = c.MessageKeyField
+	for _, h := range c.Headers {
+		ec.Headers = append(ec.Headers, format.HeaderConfig(h))
+	}
+	router, err := format.NewRouter(rc)
 	if err != nil {
 		return nil, err
 	}
+	envelope, err := format.NewEnvelope(ec, router)
+	if err != nil {
+		return nil, err
+	}
+	value := newValueEncoder(c)
+	tagged, _ := value.(tagWriter)
 	return &encoder{
-		value:   newValueEncoder(c),
-		schemas: schemas,
-		router:  router,
-		topics:  map[string]int32{},
+		value:     value,
+		tagged:    tagged,
+		schemas:   schemas,
+		router:    router,
+		envelope:  envelope,
+		eventTime: c.MessageTimestamp == config.MessageTimestampEvent,
+		topics:    map[string]int32{},
 	}, nil
+}
+
+// pick returns where the name of a field goes: to the first place, or to the second if it is
+// an accessor.
+func pick(field string, name, path *string) *string {
+	if accessor.Is(field) {
+		return path
+	}
+	return name
 }
 
 // encode fills batch with the records of the chunk, in order. The same chunk gives the
 // same messages at the same index at every attempt; the batch is valid until the next call.
-func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
+func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batch {
 	b := &e.batch
 	b.Topics, b.Data, b.Messages = b.Topics[:0], b.Data[:0], b.Messages[:0]
 	clear(e.topics)
 	e.faults = faults{}
+	if e.tagged != nil {
+		e.tagged.SetTag(tag)
+	}
+	if e.envelope != nil {
+		e.envelope.Begin(tag, now)
+	}
 	var (
 		entry  = &e.entry
 		route  format.Route
@@ -96,6 +137,9 @@ func (e *encoder) encode(data []byte, now time.Time) *reconnect.Batch {
 		}
 	}
 	*entry = chunk.Entry{} // the chunk is not ours to keep
+	if e.envelope != nil {
+		e.envelope.End()
+	}
 	return b
 }
 
@@ -105,6 +149,9 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 	data, err := e.value.AppendValue(b.Data, entry)
 	if err == nil {
 		err = e.router.Route(entry.Body, route)
+	}
+	if err == nil && e.envelope != nil {
+		err = e.address(entry, route)
 	}
 	if err != nil {
 		e.faults.noteUnencodable(entry, err)
@@ -123,6 +170,33 @@ func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
 		e.faults.noteRefusal(route)
 	}
 	b.Messages = append(b.Messages, m)
+	if e.envelope != nil {
+		e.seal(&b.Messages[len(b.Messages)-1])
+	}
+	if e.eventTime {
+		b.Messages[len(b.Messages)-1].Timestamp = entry.Sec*1000 + int64(entry.Nsec)/1e6
+	}
+}
+
+// address lets the envelope have its say on topic and key.
+func (e *encoder) address(entry *chunk.Entry, route *format.Route) error {
+	if err := e.envelope.Read(entry); err != nil {
+		return err
+	}
+	e.envelope.Address(route)
+	return nil
+}
+
+// seal adds what else the envelope has for a message.
+func (e *encoder) seal(m *reconnect.Message) {
+	b := &e.batch
+	var ok bool
+	if m.Partition, ok = e.envelope.Partition(); !ok {
+		e.faults.badPartitions++
+	}
+	m.HdrOff = int32(len(b.Data))
+	b.Data = e.envelope.AppendHeaders(b.Data)
+	m.HdrLen = int32(len(b.Data)) - m.HdrOff
 }
 
 // topic returns the index of a topic in the batch. Neighbours mostly share their topic.
@@ -157,6 +231,10 @@ func (f *faults) noteUnencodable(entry *chunk.Entry, err error) {
 }
 
 func (f *faults) noteRefusal(route *format.Route) {
+	if route.Refusal == format.RefusedGap {
+		f.topicGaps++
+		return
+	}
 	if f.refusedTopics == 0 {
 		f.refusedTopic = string(route.Refused)
 		f.refusedLimit = route.Refusal == format.RefusedLimit

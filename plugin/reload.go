@@ -14,9 +14,10 @@ import (
 // and its goroutines run on. It is parked at the exit; the section of the new pipeline
 // claims it, with its connections, its receipts and all that waits.
 const (
-	// takeOverFor is how long chunks are taken over after reload_timeout. It is bounded
-	// because a reload that fails, on a broken configuration, is not announced as over.
-	takeOverFor = 5 * time.Minute
+	// takeOverFor is how long chunks are taken over after reload_timeout. All of them come within
+	// seconds then; it is bounded because a reload that Fluent Bit refuses, on a broken
+	// configuration, is announced too and never over.
+	takeOverFor = 30 * time.Second
 	// parkedFor is how long an instance waits to be claimed.
 	parkedFor = 30 * time.Second
 )

@@ -191,7 +191,7 @@ func TestReload_WhatDoesNotFitKeepsWaiting(t *testing.T) {
 		p.reg.ExpectReload()
 		time.Sleep(10 * time.Second)
 		a.want(Retry, records(10_000, 4000))
-		// A reload that is not over after minutes has failed.
+		// A reload that is not over by then was refused.
 		time.Sleep(takeOverFor)
 		a.want(Retry, records(1, 4000))
 	})

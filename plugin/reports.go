@@ -14,8 +14,11 @@ import (
 // trouble tells of records that came back. It is called on the client's goroutine.
 func (in *Instance) trouble(t delivery.Trouble) {
 	msg := "records were not delivered and will be produced again"
-	if t.Waits {
+	switch {
+	case t.Waits:
 		msg = "records wait until their topic can be written to"
+	case t.NoPartition:
+		msg = "records name a partition that their topic has not, the partitioner chooses one"
 	}
 	in.quiet.warn(msg, t.Count,
 		"tag", t.Tag, "topic", t.Topic, "class", t.Failure.Class, "code", t.Failure.Code, "err", t.Failure.Text)
@@ -127,5 +130,11 @@ func (in *Instance) reportFaults(tag string, f *faults) {
 	if f.refusedTopics > 0 {
 		in.quiet.warn("records went to the default topic, theirs is not possible", f.refusedTopics,
 			"tag", tag, "topic", f.refusedTopic, "too_many_topics", f.refusedLimit)
+	}
+	if f.topicGaps > 0 {
+		in.quiet.warn("records lack a field of topic_template and went to the default topic", f.topicGaps, "tag", tag)
+	}
+	if f.badPartitions > 0 {
+		in.quiet.warn("records name something that is no partition, the partitioner chose one", f.badPartitions, "tag", tag)
 	}
 }

@@ -8,6 +8,10 @@ import (
 	"out_kafka_reconnect/plugin/schema"
 )
 
+// tagWriter is a format that can put the tag into the value, and must know it before the
+// records of a chunk.
+type tagWriter interface{ SetTag(tag string) }
+
 // newValueEncoder makes what writes the values of the messages, or nil for Avro, which needs
 // a schema first: ready makes it then.
 func newValueEncoder(c *config.Config) format.Encoder {
@@ -18,7 +22,12 @@ func newValueEncoder(c *config.Config) format.Encoder {
 	timestampFormat := timestampFormats[c.TimestampFormat]
 	switch c.Format {
 	case config.FormatMsgPack:
-		return format.NewMsgPack(format.MsgPackConfig{TimestampKey: timestampKey, TimestampFormat: timestampFormat})
+		return format.NewMsgPack(format.MsgPackConfig{
+			TimestampKey:    timestampKey,
+			TimestampFormat: timestampFormat,
+			TagKey:          c.TagKey,
+			MetadataKey:     c.MetadataKey,
+		})
 	case config.FormatGELF:
 		return format.NewGELF(format.GELFConfig{
 			HostKey:         c.GELFHostKey,
@@ -38,6 +47,8 @@ func newValueEncoder(c *config.Config) format.Encoder {
 			TimestampFormat: timestampFormat,
 			EscapeUnicode:   c.JSONEscapeUnicode,
 			InvalidUTF8:     invalidUTF8[c.JSONInvalidUTF8],
+			TagKey:          c.TagKey,
+			MetadataKey:     c.MetadataKey,
 		})
 	}
 }

@@ -74,7 +74,7 @@ func TestEncoder_Formats(t *testing.T) {
 			if err != nil || !e.ready() {
 				t.Fatal(err)
 			}
-			b := e.encode(mixed(), time.Now())
+			b := e.encode(mixed(), "tag", time.Now())
 			var got []string
 			for _, m := range b.Messages {
 				got = append(got, string(b.Data[m.ValOff:m.ValOff+m.ValLen]))
@@ -112,7 +112,7 @@ func TestEncoder_Document(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch := e.encode(b, time.Now())
+		batch := e.encode(b, "tag", time.Now())
 		if len(batch.Messages) != 1 {
 			t.Fatalf("%v: %d messages", s, len(batch.Messages))
 		}
@@ -129,7 +129,7 @@ func TestEncoder_RawEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := e.encode(record(""), time.Now()); len(b.Messages) != 1 || b.Messages[0].ValLen != 0 {
+	if b := e.encode(record(""), "tag", time.Now()); len(b.Messages) != 1 || b.Messages[0].ValLen != 0 {
 		t.Errorf("%+v", b.Messages)
 	}
 }

@@ -48,7 +48,7 @@ const headerSizes = 8
 // null, which is not empty. The headers of a message stand in a row in Batch.Data. Each is the
 // length of its name and of its value as 32-bit integers in the byte order of the machine,
 // then the bytes of both: C reads it without a copy, and it never leaves the process.
-func AppendHeader(data []byte, name string, value []byte) []byte {
+func AppendHeader[N ~string | ~[]byte](data []byte, name N, value []byte) []byte {
 	size := int32(len(value))
 	if value == nil {
 		size = -1

@@ -10,6 +10,7 @@ func TestProperties_Defaults(t *testing.T) {
 	want := []Property{
 		{Name: "bootstrap.servers", Value: "kafka:9092"},
 		{Name: "client.id", Value: "fluent-bit"},
+		{Name: "partitioner", Value: "consistent_random"},
 		{Name: "enable.idempotence", Value: "true"},
 		{Name: "message.timeout.ms", Value: "0"},
 		{Name: "socket.timeout.ms", Value: "300000"},

@@ -42,8 +42,11 @@ type Config struct {
 	Brokers string
 	// Topics holds at least one topic; the first is the default topic.
 	Topics []string
-	// TopicKey is the top-level key whose value picks the topic; empty means none.
+	// TopicKey is the field whose value picks the topic; empty means none. A field is the name
+	// of a top-level key, or an accessor if it begins with "$".
 	TopicKey string
+	// TopicTemplate makes the topic; empty means that TopicKey does. Not both are set.
+	TopicTemplate string
 	// DynamicTopic allows topics that are not in Topics.
 	DynamicTopic bool
 	// MaxDynamicTopics bounds how many of those there may be.
@@ -78,8 +81,24 @@ type Config struct {
 	MessageKey string
 	// MessageKeySet tells a message key from none (which makes null keys).
 	MessageKeySet bool
-	// MessageKeyField is the top-level field that gives the key; empty means none.
+	// MessageKeyField is the field that gives the key; empty means none.
 	MessageKeyField string
+	// MessageKeyTemplate makes the key; empty means that MessageKeyField does. Not both are set.
+	MessageKeyTemplate string
+	// PartitionField is the field with the number of the partition; empty means none.
+	PartitionField string
+	// Partitioner chooses the partition otherwise.
+	Partitioner Partitioner
+
+	// MessageTimestamp says which time the Kafka record has.
+	MessageTimestamp MessageTimestamp
+	// Headers are on every message.
+	Headers []Header
+	// HeadersKey is the field with a map of further headers; empty means none.
+	HeadersKey string
+	// TagKey and MetadataKey are the keys under which tag and metadata are put into the value;
+	// empty means not at all.
+	TagKey, MetadataKey string
 
 	// AddTimestamp puts the time into the value.
 	AddTimestamp bool
@@ -244,6 +263,41 @@ var timestampFormats = []string{"double", "iso8601", "iso8601_ns"}
 
 // String gives the word used in the section.
 func (f TimestampFormat) String() string { return word(timestampFormats, f) }
+
+// Partitioner chooses the partition of a message that has none of its own.
+type Partitioner uint8
+
+// The partitioners, named as librdkafka names them.
+const (
+	PartitionerRandom Partitioner = iota
+	PartitionerConsistent
+	PartitionerConsistentRandom
+	PartitionerMurmur2
+	PartitionerMurmur2Random
+	PartitionerFNV1a
+	PartitionerFNV1aRandom
+)
+
+var partitioners = []string{"random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"}
+
+// String gives the word used in the section and by librdkafka.
+func (p Partitioner) String() string { return word(partitioners, p) }
+
+// MessageTimestamp says which time a Kafka record has.
+type MessageTimestamp uint8
+
+// The times.
+const (
+	// MessageTimestampProduce is when the client took the message.
+	MessageTimestampProduce MessageTimestamp = iota
+	// MessageTimestampEvent is the record's own.
+	MessageTimestampEvent
+)
+
+var messageTimestamps = []string{"produce", "event"}
+
+// String gives the word used in the section.
+func (m MessageTimestamp) String() string { return word(messageTimestamps, m) }
 
 // IdlePolicy says what happens to connections without traffic.
 type IdlePolicy uint8

@@ -13,6 +13,7 @@ func TestDecode_Defaults(t *testing.T) {
 		Brokers:             "kafka:9092",
 		Topics:              []string{"fluent-bit"},
 		MaxDynamicTopics:    1000,
+		Partitioner:         PartitionerConsistentRandom,
 		Format:              FormatJSON,
 		GELFShortMessageKey: "short_message",
 		GELFFullMessageKey:  "full_message",
@@ -81,6 +82,16 @@ func TestDecode_Values(t *testing.T) {
 		{"message key", minimal.with("message_key", " k "), func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{" k ", true}},
 		{"no message key", minimal, func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{"", false}},
 		{"message key field", minimal.with("message_key_field", "id"), func(c *Config) any { return c.MessageKeyField }, "id"},
+		{"message key accessor", minimal.with("message_key_field", "$a['b'][0]"), func(c *Config) any { return c.MessageKeyField }, "$a['b'][0]"},
+		{"message key template", minimal.with("message_key_template", " $a-%Y "), func(c *Config) any { return c.MessageKeyTemplate }, " $a-%Y "},
+		{"topic template", minimal.with("topic_template", " a.$TAG[1].%Y%m "), func(c *Config) any { return c.TopicTemplate }, "a.$TAG[1].%Y%m"},
+		{"partition field", minimal.with("partition_field", "p"), func(c *Config) any { return c.PartitionField }, "p"},
+		{"partitioner", minimal.with("partitioner", "Murmur2_Random"), func(c *Config) any { v, _ := property(c, "partitioner"); return v }, "murmur2_random"},
+		{"partitioner as property", minimal.with("rdkafka.partitioner", "fnv1a"), func(c *Config) any { v, _ := property(c, "partitioner"); return v }, "fnv1a"},
+		{"message timestamp", minimal.with("message_timestamp", "EVENT"), func(c *Config) any { return c.MessageTimestamp }, MessageTimestampEvent},
+		{"headers", minimal.with("headers", `a=1, b = x=y\, $TAG ,c=,,a=100%%`), func(c *Config) any { return c.Headers }, []Header{{"a", "1"}, {"b", "x=y, $TAG"}, {"c", ""}, {"a", "100%%"}}},
+		{"headers key", minimal.with("headers_key", "$METADATA"), func(c *Config) any { return c.HeadersKey }, "$METADATA"},
+		{"keys of the value", minimal.with("tag_key", "tag", "metadata_key", "$meta"), func(c *Config) any { return []any{c.TagKey, c.MetadataKey} }, []any{"tag", "$meta"}},
 		{"topic key", minimal.with("topic_key", "t"), func(c *Config) any { return c.TopicKey }, "t"},
 		{"time key", minimal.with("timestamp_key", "ts"), func(c *Config) any { return c.TimestampKey }, "ts"},
 		{"client id", minimal.with("client.id", "me"), func(c *Config) any { return c.ClientID }, "me"},
@@ -145,6 +156,13 @@ var warnings = []warningCase{
 		"timestamp_format has no effect with format raw",
 		"add_timestamp has no effect with format raw",
 	}},
+	{"own fields with formats that have none", section{"format": "gelf", "tag_key": "@timestamp", "metadata_key": "@timestamp"}, []string{
+		"tag_key has no effect with format gelf",
+		"metadata_key has no effect with format gelf",
+	}},
+	{"tag in the place of the time", section{"add_timestamp": "off", "tag_key": "@timestamp"}, nil},
+	{"tag with msgpack", section{"format": "msgpack", "tag_key": "tag", "metadata_key": "meta"}, nil},
+	{"routing with raw", section{"format": "raw", "raw_log_key": "log", "topic_template": "$a", "headers": "a=$a"}, nil},
 	{"time switched off", section{"format": "msgpack", "add_timestamp": "no", "timestamp_key": "t"}, []string{
 		"timestamp_key has no effect with add_timestamp false",
 	}},
@@ -176,6 +194,13 @@ var warnings = []warningCase{
 	}},
 	{"several topics with key", section{"topics": "a,b", "topic_key": "k"}, nil},
 	{"dynamic topic without key", section{"dynamic_topic": "yes", "strict": "off"}, []string{"dynamic_topic has no effect without topic_key"}},
+	{"several topics with a template", section{"topics": "a,b", "topic_template": "$x"}, nil},
+	{"dynamic topic with a template", section{"topic_template": "$x", "dynamic_topic": "on"}, []string{
+		"dynamic_topic has no effect with topic_template, which may name any topic",
+	}},
+	{"two partitioners", section{"partitioner": "random", "rdkafka.partitioner": "murmur2"}, []string{
+		"partitioner is not applied: rdkafka.partitioner replaces it",
+	}},
 	{"idle timeout without close", section{"reconnect.idle_timeout": "1m"}, []string{
 		"reconnect.idle_timeout has no effect with idle_policy keepalive",
 	}},
@@ -244,6 +269,10 @@ func TestSummary(t *testing.T) {
 		{
 			minimal.with("topics", "a,b", "idle_policy", "KEEP", "queue_limit", "1gib", "dynamic_topic", "on", "topic_key", "a b"),
 			`brokers=kafka:9092 topics=a,b topic_key="a b" dynamic_topic=true idle_policy=keep queue_limit=1GiB`,
+		},
+		{
+			minimal.with("headers", `a=$TAG, b=x\,y\\z`, "partitioner", "murmur2"),
+			`brokers=kafka:9092 partitioner=murmur2 headers="a=$TAG,b=x\\,y\\\\z"`,
 		},
 		{minimal.with("client_id", "user:pw@host"), "brokers=kafka:9092 client_id=***"},
 		{

@@ -141,6 +141,61 @@ var sectionFaults = []faultCase{
 	{"no noise after a bad value", section{"reconnect_backoff_max": "60ms", "reconnect_backoff_min": "x"}, []string{
 		`reconnect_backoff_min: "x" is not a duration; use a number and a unit such as 500ms, 2s or 1m30s`,
 	}},
+	{"accessor without a name", section{"topic_key": "$"}, []string{
+		`topic_key: "$" has a "$" without a name; a field is written $name or $['name'], the sign itself $$`,
+	}},
+	{"accessor with a dot", section{"message_key_field": "$kubernetes.pod_name"}, []string{
+		`message_key_field: "$kubernetes.pod_name" does not end behind "$kubernetes"; a sub-key is written ['pod_name']`,
+	}},
+	{"accessor without its end", section{"partition_field": "$a['b'"}, []string{
+		`partition_field: "$a['b'" has no ] behind "$a['b'"`,
+	}},
+	{"tag as a field", section{"headers_key": "$TAG"}, []string{
+		`headers_key: "$TAG" names the tag, which only templates can hold; a key that begins like it is written $['TAG…']`,
+	}},
+	{"date in a template", section{"topic_template": "logs-%Q"}, []string{
+		`topic_template: "logs-%Q" has a "%" that begins no date; allowed behind it: Y, y, m, d, j, H, M, S, G, V, F, s and %`,
+	}},
+	{"braces in a template", section{"topic_template": "logs-{tag}-$a"}, []string{
+		`topic_template: "logs-{tag}-$a" holds "logs-{tag}-", which no topic can` +
+			` (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
+	}},
+	{"fixed template", section{"topic_template": "logs"}, []string{
+		`topic_template: "logs" has nothing that differs from record to record; for a fixed topic use topics`,
+	}},
+	{"two topics", section{"topic_template": "$a", "topic_key": "a"}, []string{
+		`topic_template: "$a" contradicts topic_key; keep one of them`,
+	}},
+	{"two keys", section{"message_key_template": "$a$b", "message_key_field": "a"}, []string{
+		`message_key_template: "$a$b" contradicts message_key_field; keep one of them`,
+	}},
+	{"name that ends in _", section{"message_key_template": "$a_$b"}, []string{
+		`message_key_template: "$a_$b" has the name "a_", which ends in "_"; write $['a']_ or $['a_'] to tell which is meant`,
+	}},
+	{"partitioner", section{"partitioner": "sticky"}, []string{
+		`partitioner: "sticky" is unknown; allowed: random, consistent, consistent_random, murmur2, murmur2_random, fnv1a, fnv1a_random`,
+	}},
+	{"message timestamp", section{"message_timestamp": "now"}, []string{
+		`message_timestamp: "now" is unknown; allowed: produce, event`,
+	}},
+	{"headers without a value", section{"headers": "a=1,b"}, []string{
+		`headers: "a=1,b" has an item 2 that is not name=value; a comma inside a value is written "\,"`,
+	}},
+	{"headers without a name", section{"headers": "=1"}, []string{
+		`headers: "=1" has an item 1 that is not name=value; a comma inside a value is written "\,"`,
+	}},
+	{"no headers", section{"headers": ","}, []string{`headers: "," names no header`}},
+	{"header template", section{"headers": "a=50%"}, []string{
+		`headers: "a=50%" has a value for "a" that has a "%" that begins no date;` +
+			` allowed behind it: Y, y, m, d, j, H, M, S, G, V, F, s and %`,
+	}},
+	{"one key for two without time", section{"add_timestamp": "off", "format": "msgpack", "tag_key": "k", "metadata_key": "k"}, []string{
+		`metadata_key: "k" is also the tag_key; a key can stand for one thing only`,
+	}},
+	{"one key for two", section{"tag_key": "@timestamp", "metadata_key": "@timestamp"}, []string{
+		`tag_key: "@timestamp" is also the timestamp_key; a key can stand for one thing only`,
+		`metadata_key: "@timestamp" is also the timestamp_key; a key can stand for one thing only`,
+	}},
 	{"dead-letter topic", section{"dead_letter_topic": "a b"}, []string{
 		`dead_letter_topic: "a b" is a name that Kafka refuses (a topic name consists of letters a-z, digits, '.', '_' and '-')`,
 	}},

@@ -10,16 +10,29 @@ var Sections = []Section{
 		Options: basicOptions,
 	},
 	{
-		Title:   "Topics and keys",
-		Intro:   "Topic and key are taken from the record's top level; the field stays in the record.",
+		Title: "Topics and keys",
+		Intro: "A field that names a topic, a key or a partition stays in the record. It is given as the name of a top-level" +
+			" key, or as a record accessor (`$kubernetes['namespace_name']`). [routing.md](routing.md) has the rules and" +
+			" examples.",
 		Shapes:  true,
 		Options: routingOptions,
 	},
 	{
 		Title:   "Time",
-		Intro:   "The time is put into the message value. The timestamp of the Kafka record is the time of producing.",
+		Intro:   "The time is put into the message value. The timestamp of the Kafka record is `message_timestamp`.",
 		Shapes:  true,
 		Options: timeOptions,
+	},
+	{
+		Title:   "Kafka record",
+		Intro:   "What a message has besides its key and its value. [routing.md](routing.md#the-kafka-record) has examples.",
+		Shapes:  true,
+		Options: recordOptions,
+	},
+	{
+		Title:   "Tag and metadata in the value",
+		Shapes:  true,
+		Options: ownFieldOptions,
 	},
 	{
 		Title:   "Formats",
@@ -101,45 +114,6 @@ var basicOptions = []Option{
 		Note: "Fluent Bit's core takes this key for itself and filters the lines of the section by it; the plugin" +
 			" never sees it. The level of librdkafka's own lines is `rdkafka.log_level` (0 to 7).",
 	}, logLevels, func(c *Config) *LogLevel { return &c.LogLevel }),
-}
-
-var routingOptions = []Option{
-	text(Option{
-		Name: "topic_key",
-		Doc:  "The top-level key whose text picks the topic, if it is one of `topics`.",
-		Note: "The value must equal one of `topics` in every letter; any other value, or none, means the default topic.",
-	}, func(c *Config) *string { return &c.TopicKey }),
-	yesNo(Option{
-		Name: "dynamic_topic", Default: "false",
-		Doc:  "Whether `topic_key` may also pick a topic that is not one of `topics`.",
-		Note: "Needs `topic_key`. The cluster must allow the creation of topics, or have them already.",
-	}, func(c *Config) *bool { return &c.DynamicTopic }),
-	number(Option{
-		Name: "max_dynamic_topics", Default: "1000",
-		Doc: "How many topics `dynamic_topic` may add; records for further ones go to the default topic.",
-		Note: "librdkafka keeps every topic until the end of the client, so a key with ever new values would fill the" +
-			" memory.",
-	}, 1, 100_000, func(c *Config) *int { return &c.MaxDynamicTopics }),
-	messageKey(Option{
-		Name: "message_key",
-		Doc:  "The literal key of every message.",
-		Note: "A text, not the name of a field: that is `message_key_field`. Without either messages have no key.",
-	}),
-	text(Option{
-		Name: "message_key_field",
-		Doc:  "The top-level field whose text becomes the key; without it in a record `message_key` is taken.",
-	}, func(c *Config) *string { return &c.MessageKeyField }),
-}
-
-// messageKey makes the row of message_key, which sets two fields.
-func messageKey(o Option) Option {
-	o = text(o, func(c *Config) *string { return &c.MessageKey })
-	plain := o.set
-	o.set = func(c *Config, value string) error {
-		c.MessageKeySet = true
-		return plain(c, value)
-	}
-	return o
 }
 
 var timeOptions = []Option{

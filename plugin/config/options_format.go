@@ -19,7 +19,7 @@ var formatOptions = []Option{
 		Name: "json_invalid_utf8", Default: "replace",
 		Doc: "What `format json` does with bytes of a text that are not valid UTF-8.",
 		Note: "`replace`: each becomes U+FFFD. `remove`: they are left out. `refuse`: the record can't be written and is a" +
-			" dead letter.",
+			" dead letter, but for bytes of the tag under `tag_key`, which are replaced.",
 	}, invalidUTF8, func(c *Config) *InvalidUTF8 { return &c.JSONInvalidUTF8 }),
 	text(Option{
 		Name: "raw_log_key",
@@ -151,7 +151,7 @@ var needs = []struct {
 	formats []Format
 	names   []string
 }{
-	{[]Format{FormatJSON, FormatMsgPack}, []string{"timestamp_key", "timestamp_format"}},
+	{[]Format{FormatJSON, FormatMsgPack}, []string{"timestamp_key", "timestamp_format", "tag_key", "metadata_key"}},
 	{[]Format{FormatJSON, FormatMsgPack, FormatGELF}, []string{"add_timestamp"}},
 	{[]Format{FormatJSON}, []string{"json_escape_unicode", "json_invalid_utf8"}},
 	{[]Format{FormatRaw}, []string{"raw_log_key"}},

@@ -32,6 +32,10 @@ var Settings = []Setting{
 		value: func(c *Config) string { return c.ClientID },
 	},
 	{
+		Name: "partitioner", Value: "`partitioner`", Why: "a key of the section, as it is not obvious which one Java clients have.",
+		value: func(c *Config) string { return c.Partitioner.String() },
+	},
+	{
 		Name: "enable.idempotence", Value: "true",
 		Why:   "what was in flight when a connection broke is sent again without duplicates, and in order.",
 		value: constant("true"),

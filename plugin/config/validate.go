@@ -124,12 +124,8 @@ func (d *decoder) validateFormat() {
 			}
 		}
 	}
-	if !c.AddTimestamp && (c.Format == FormatJSON || c.Format == FormatMsgPack) {
-		for _, name := range []string{"timestamp_key", "timestamp_format"} {
-			if d.set(name) {
-				d.warn(d.label(name) + " has no effect with add_timestamp false")
-			}
-		}
+	if c.Format == FormatJSON || c.Format == FormatMsgPack {
+		d.validateOwnFields()
 	}
 	switch c.Format {
 	case FormatRaw:
@@ -140,6 +136,21 @@ func (d *decoder) validateFormat() {
 		d.validateSchema()
 	default: // the other formats need nothing
 	}
+}
+
+// validateOwnFields looks at the keys of the fields that the value has besides the record's.
+func (d *decoder) validateOwnFields() {
+	names := []string{"tag_key", "metadata_key"}
+	if d.cfg.AddTimestamp {
+		names = append([]string{"timestamp_key"}, names...)
+	} else {
+		for _, name := range []string{"timestamp_key", "timestamp_format"} {
+			if d.set(name) {
+				d.warn(d.label(name) + " has no effect with add_timestamp false")
+			}
+		}
+	}
+	d.distinctKeys(names...)
 }
 
 // validateSchema makes sure that there is a schema, or a way to get it.
@@ -174,15 +185,22 @@ func (d *decoder) validateSchema() {
 	}
 }
 
-// validateRouting warns of routing that can't happen.
+// validateRouting looks for routing that can't happen, and for keys that exclude each other.
 func (d *decoder) validateRouting() {
 	c := d.cfg
-	i := slices.IndexFunc(c.Topics, func(t string) bool { return strings.Contains(t, foreignSlash) })
-	if i >= 0 {
-		d.warn(fmt.Sprintf("%s has %s: Apache Kafka itself refuses a slash in the name of a topic, other brokers may take it",
-			d.label("topics"), shown(c.Topics[i], holdsPassword(c.Topics[i]))))
+	d.warnOfSlash()
+	d.exclusive("topic_template", "topic_key")
+	d.exclusive("message_key_template", "message_key_field")
+	if p, ok := d.find("partitioner"); ok && d.set("partitioner") {
+		d.warn(fmt.Sprintf("%s is not applied: %s replaces it", d.label("partitioner"), p.key))
 	}
-	if c.TopicKey != "" {
+	switch {
+	case d.set("topic_template"):
+		if c.DynamicTopic {
+			d.warn(d.label("dynamic_topic") + " has no effect with topic_template, which may name any topic")
+		}
+		return
+	case c.TopicKey != "" || d.bad["topic_key"]:
 		return
 	}
 	if c.DynamicTopic {
@@ -191,6 +209,43 @@ func (d *decoder) validateRouting() {
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
 			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
+	}
+}
+
+// warnOfSlash warns of a topic that Apache Kafka would refuse.
+func (d *decoder) warnOfSlash() {
+	topics := d.cfg.Topics
+	i := slices.IndexFunc(topics, func(t string) bool { return strings.Contains(t, foreignSlash) })
+	if i < 0 {
+		return
+	}
+	d.warn(fmt.Sprintf("%s has %s: Apache Kafka itself refuses a slash in the name of a topic, other brokers may take it",
+		d.label("topics"), shown(topics[i], holdsPassword(topics[i]))))
+}
+
+// exclusive notes that two options that mean the same thing are both set.
+func (d *decoder) exclusive(a, b string) {
+	if d.set(a) && d.set(b) {
+		d.fault(a, shown(d.text[a], holdsPassword(d.text[a]))+" contradicts "+d.label(b)+"; keep one of them")
+	}
+}
+
+// distinctKeys notes that two keys of the value are the same.
+func (d *decoder) distinctKeys(names ...string) {
+	first := make(map[string]string, len(names))
+	for _, name := range names {
+		key := d.text[name]
+		if name == "timestamp_key" {
+			key = d.cfg.TimestampKey
+		}
+		if key == "" {
+			continue
+		}
+		if other, ok := first[key]; ok {
+			d.fault(d.label(name), shown(key, holdsPassword(key))+" is also the "+other+"; a key can stand for one thing only")
+			continue
+		}
+		first[key] = name
 	}
 }
 

@@ -78,6 +78,9 @@ type Trouble struct {
 	Failure reconnect.Failure
 	// Waits tells that an operator must help the topic.
 	Waits bool
+	// NoPartition tells that the topic has no partition of the number that they had: they go
+	// where the partitioner wants them.
+	NoPartition bool
 }
 
 // Courier brings the messages of receipts to their end. What can't be handed over now, or

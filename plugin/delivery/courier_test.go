@@ -441,7 +441,8 @@ func TestCourier_ATopicInTroubleWaitsByItself(t *testing.T) {
 	})
 }
 
-// A message that names a partition which is not there must not keep the others of its topic.
+// A message whose key leads to a partition that is not there must not keep the others of its
+// topic.
 func TestCourier_ProbesTakeTurnsWhenThePartitionIsUnknown(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		x := r.post("a", "t:1")
@@ -474,6 +475,33 @@ func TestCourier_ATopicInTroubleMayBeGivenUp(t *testing.T) {
 		slices.Sort(r.rejected)
 		if !slices.Equal(r.rejected, []string{"a/0/1", "b/0/2"}) {
 			t.Errorf("rejected %q", r.rejected)
+		}
+	})
+}
+
+// What becomes of the two kinds differs, so they are not mixed in one Rejected.
+func TestCourier_RejectsTheMendableApart(t *testing.T) {
+	inBubble(t, Options{OnTopicError: TopicReject}, func(r *rig) {
+		var codes []string
+		o := r.o
+		reject := o.Reject
+		o.Reject = func(x Rejected) {
+			var of []int
+			for _, f := range x.Failures {
+				of = append(of, f.Code)
+			}
+			codes = append(codes, fmt.Sprint(of))
+			reject(x)
+		}
+		r.Reconfigure(o, r.s)
+		x := r.post("a", "bad:1", "bad:2")
+		r.wantSent("bad:1 bad:2")[0].all(noTopic)
+		time.Sleep(5 * time.Second)
+		r.wantSent("bad:1 bad:2")[0].report(map[int]reconnect.Failure{0: refused, 1: noTopic})
+		r.wantComplete(x, true)
+		slices.Sort(codes)
+		if !slices.Equal(codes, []string{"[10]", "[3]"}) {
+			t.Errorf("rejected %v", codes)
 		}
 	})
 }
@@ -608,6 +636,51 @@ func TestCourier_ARefusalInBetweenIsNoEnd(t *testing.T) {
 			t.Fatalf("%d sent after the sender was opened again, want 1", len(sent))
 		} else {
 			sent[0].report(nil)
+		}
+	})
+}
+
+// A partition that the topic has not is the fault of the record: it goes out again without the
+// wish, and neither the topic nor the records beside it wait for an operator.
+func TestCourier_APartitionThatIsNotThere(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		b := batchOf("t:1", "t:2", "t:3")
+		b.Messages[0].Partition, b.Messages[1].Partition = 2, 99
+		x := r.Post("a", b, 0, 0)
+		r.wantSent("t:1 t:2 t:3")[0].report(map[int]reconnect.Failure{1: noPartition})
+		h := r.wantSent("t:2")[0]
+		if p := h.batch.Messages[0].Partition; p != reconnect.PartitionAny {
+			t.Errorf("sent again to partition %d", p)
+		}
+		r.wantComplete(r.post("a", "t:4"), false)
+		r.wantSent("t:4")
+		h.report(nil)
+		r.wantComplete(x, true)
+		if len(r.troubles) != 1 || !r.troubles[0].NoPartition || r.troubles[0].Count != 1 || len(r.rejected) != 0 {
+			t.Errorf("troubles %+v, rejected %v", r.troubles, r.rejected)
+		}
+	})
+	// Such a message does not keep a topic in trouble that works again.
+	inBubble(t, Options{}, func(r *rig) {
+		b := batchOf("t:1")
+		b.Messages[0].Partition = 99
+		x := r.Post("a", b, 0, 0)
+		r.wantSent("t:1")[0].all(noTopic)
+		y := r.post("b", "t:2")
+		time.Sleep(5 * time.Second)
+		r.wantSent("t:1")[0].all(noPartition)
+		r.wantSent("t:1")[0].report(nil)
+		r.wantSent("t:2")[0].report(nil)
+		r.wantComplete(x, true)
+		r.wantComplete(y, true)
+	})
+	// Without a wish the topic has lost its partitions, which is for an operator to mend.
+	inBubble(t, Options{}, func(r *rig) {
+		r.post("a", "t:1")
+		r.wantSent("t:1")[0].all(noPartition)
+		r.wantSent()
+		if synctest.Wait(); len(r.troubles) != 1 || !r.troubles[0].Waits || r.troubles[0].NoPartition {
+			t.Errorf("troubles %+v", r.troubles)
 		}
 	})
 }

@@ -15,12 +15,17 @@ const (
 	againMax = time.Second
 )
 
+// codeUnknownPartition is what the client says to a partition that the topic has not. Its
+// fault is the message's own if that names the partition, and may be the topic's if not.
+const codeUnknownPartition = -190
+
 // verdict is what follows from the failure of a message.
 type verdict uint8
 
 const (
 	written     verdict = iota // the broker has it after all
 	again                      // to be sent again
+	misplaced                  // to be sent again, to any partition
 	suspect                    // refused in company: to be sent alone
 	waits                      // for an operator
 	never                      // can never be written
@@ -65,7 +70,7 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	var lists [numVerdicts][]int // of failures
 	for i := range r.failures {
 		f := &r.failures[i]
-		v := c.judge(p, f, topicOf(r.left, i))
+		v := c.judge(p, f, topicOf(r.left, i), r.left.Messages[i].Partition)
 		lists[v] = append(lists[v], i)
 		if f.Status == reconnect.PossiblyPersisted && v != never {
 			c.counts.Doubtful++
@@ -79,6 +84,7 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	c.takeBack(p)
 	c.probed(p, acked > 0)
 	c.sendAgain(r, lists[again])
+	c.sendAnywhere(r, lists[misplaced])
 	c.sendAlone(r, lists[suspect])
 	c.letWait(r, lists[waits])
 	c.reject(r, lists[never])
@@ -107,10 +113,12 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 }
 
 // judge decides on one message that came back.
-func (c *Courier) judge(p *part, f *reconnect.Failure, topic string) verdict {
+func (c *Courier) judge(p *part, f *reconnect.Failure, topic string, partition int32) verdict {
 	switch {
 	case f.Status == reconnect.Persisted:
 		return written
+	case f.Code == codeUnknownPartition && partition != reconnect.PartitionAny:
+		return misplaced
 	case f.Class == fsm.ClassRecord && (f.Refused || p.alone && p.messages == 1):
 		return never
 	case f.Class == fsm.ClassRecord:
@@ -176,6 +184,23 @@ func (c *Courier) sendAgain(r *result, list []int) {
 	r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]]})
 }
 
+// sendAnywhere lets messages go out again that name a partition that their topic has not: the
+// number is the fault of the record, and must neither cost the record nor hold up its topic.
+func (c *Courier) sendAnywhere(r *result, list []int) {
+	if len(list) == 0 {
+		return
+	}
+	q := r.pickLeft(list)
+	for i := range q.batch.Messages {
+		q.batch.Messages[i].Partition = reconnect.PartitionAny
+	}
+	c.queued += q.size
+	c.returned = append(c.returned, q)
+	r.troubles = append(r.troubles, Trouble{
+		Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]], NoPartition: true,
+	})
+}
+
 // sendAlone takes a group that was refused for good apart. A broker judges batches, and a
 // batch holds messages of several chunks, so only a message that was sent with nothing else
 // around is meant itself: a group is sent alone first, and halved when it is refused again.
@@ -206,15 +231,12 @@ func (c *Courier) letWait(r *result, list []int) {
 		q := r.pickLeft(group)
 		c.queued += q.size
 		// A probe that failed goes first again, to keep the order, unless its failure may be its
-		// own: then another one asks next time.
+		// own: then another one asks next time. The partition that its key leads to may be
+		// missing, and the others be there.
 		c.wait(q, t, r.probe && t.failure.Code != codeUnknownPartition)
 		r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: topic, Count: len(group), Failure: t.failure, Waits: true})
 	}
 }
-
-// codeUnknownPartition is librdkafka's: the topic may be fine, and a message that names its
-// partition is not.
-const codeUnknownPartition = -190
 
 // wait puts a part to its topic in trouble. Such parts may fill half of the room: beyond
 // that their bytes are given up, as Fluent Bit has them too and comes back with them, so
@@ -246,7 +268,14 @@ func (c *Courier) reject(r *result, list []int) {
 	if len(list) == 0 {
 		return
 	}
-	c.rejectPart(r, r.pickLeft(list), func(i int) reconnect.Failure { return r.failures[list[i]] })
+	// Those that an operator could mend apart from the others: what becomes of the two differs.
+	mendable := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return r.failures[i].Class == fsm.ClassRecord })
+	hopeless := slices.DeleteFunc(slices.Clone(list), func(i int) bool { return r.failures[i].Class != fsm.ClassRecord })
+	for _, l := range [][]int{mendable, hopeless} {
+		if len(l) > 0 {
+			c.rejectPart(r, r.pickLeft(l), func(i int) reconnect.Failure { return r.failures[l[i]] })
+		}
+	}
 	for topic := range r.byTopic(list) {
 		t := c.troubled[topic]
 		if !c.hopeless(t) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
 )
 
@@ -231,7 +232,7 @@ func (a *Avro) appendBlocks(dst, b []byte, pos int, n uint64, t *avroType, depth
 	for ; n > 0; n-- {
 		var err error
 		if t.kind == avroMap {
-			name, next, err := fieldName(b, pos)
+			name, next, err := accessor.ReadKey(b, pos)
 			if err != nil {
 				return dst, pos, err
 			}
@@ -257,7 +258,7 @@ func (a *Avro) appendRecord(dst, b []byte, pos int, n uint64, t *avroType, depth
 		a.at = append(a.at, 0)
 	}
 	for ; n > 0; n-- {
-		name, value, err := fieldName(b, pos)
+		name, value, err := accessor.ReadKey(b, pos)
 		if err != nil {
 			return dst, pos, err
 		}
@@ -352,7 +353,7 @@ func (t *avroType) covers(b []byte, pos int, n uint64) (bool, error) {
 		}
 	}
 	for ; n > 0; n-- {
-		name, value, err := fieldName(b, pos)
+		name, value, err := accessor.ReadKey(b, pos)
 		if err != nil {
 			return false, err
 		}

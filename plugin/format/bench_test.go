@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"out_kafka_reconnect/plugin/chunk"
 	"out_kafka_reconnect/plugin/chunk/chunktest"
@@ -106,6 +107,56 @@ func benchmarkValue(b *testing.B, enc Encoder, in []byte) {
 		}
 	}
 	reportRecords(b, len(in), n)
+}
+
+// BenchmarkEnvelope2K is what templates, headers and the rest cost on top of BenchmarkJSON2K.
+func BenchmarkEnvelope2K(b *testing.B) {
+	for _, bm := range []struct {
+		name   string
+		config EnvelopeConfig
+	}{
+		{"accessor", EnvelopeConfig{TopicField: "$kubernetes['namespace_name']"}},
+		{"template", EnvelopeConfig{TopicTemplate: "app.$kubernetes['namespace_name'].%Y.%m.%d"}},
+		{"headers", EnvelopeConfig{Headers: []HeaderConfig{{"source", "fluent-bit"}, {"tag", "$TAG"}, {"ns", "$kubernetes['namespace_name']"}}}},
+		{"headers_key", EnvelopeConfig{HeadersField: "$kubernetes['labels']"}},
+		{"everything", full},
+	} {
+		b.Run(bm.name, func(b *testing.B) { benchmarkEnvelope(b, chunk2K(1000), 1000, bm.config) })
+	}
+}
+
+func benchmarkEnvelope(b *testing.B, in []byte, records int, c EnvelopeConfig) {
+	router, err := NewRouter(RouterConfig{Topics: []string{"logs"}, DynamicTopic: true, MaxDynamicTopics: 9})
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := NewEnvelope(c, router)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := chunk.NewWalker(nil)
+	var e chunk.Entry
+	var route Route
+	var dst []byte
+	now := time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = dst[:0]
+		w.Reset(in)
+		v.Begin("kube.var.log.containers.orders", now)
+		for w.Next(&e) {
+			if err := router.Route(e.Body, &route); err != nil {
+				b.Fatal(err)
+			}
+			if err := v.Read(&e); err != nil {
+				b.Fatal(err)
+			}
+			v.Address(&route)
+			v.Partition()
+			dst = v.AppendHeaders(dst)
+		}
+	}
+	reportRecords(b, len(in), records)
 }
 
 func benchmarkJSON(b *testing.B, in []byte, records int, c RouterConfig) {

@@ -1,10 +1,12 @@
 // Package format turns one record of a chunk into what Kafka gets: the value of the
-// message ([JSON]), its topic and its key ([Router]).
+// message (an [Encoder] for each format, [JSON] first of all), its topic and its key by the
+// built-in output's rules ([Router]), and what is beyond them: templates, partition, headers
+// ([Envelope]).
 //
-// Both work on the msgpack bytes that package chunk hands out and go straight to the
+// All work on the msgpack bytes that package chunk hands out and go straight to the
 // bytes of the message, with no values, maps or strings in between. In the steady
 // state a record costs no allocation. That is the reason for the scratch buffers
-// inside, and so a JSON and a Router belong to one goroutine at a time: a plugin
+// inside, and so each of them belongs to one goroutine at a time: a plugin
 // instance that flushes on several workers gives each its own.
 //
 // # What the JSON looks like

@@ -14,11 +14,13 @@ func TestEncoders_Allocations(t *testing.T) {
 		enc Encoder
 		in  []byte
 	}{
-		"escaping JSON": {NewJSON(JSONConfig{TimestampKey: "@timestamp", EscapeUnicode: true}), oddChunk()},
-		"MessagePack":   {NewMsgPack(MsgPackConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampISO8601NS}), oddChunk()},
-		"GELF":          {NewGELF(config), chunk300(100)},
-		"raw":           {NewRaw("message"), chunk300(100)},
-		"Avro":          {NewAvro(parseAvro(t, schema300)), chunk300(100)},
+		"escaping JSON":        {NewJSON(JSONConfig{TimestampKey: "@timestamp", EscapeUnicode: true}), oddChunk()},
+		"MessagePack":          {NewMsgPack(MsgPackConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampISO8601NS}), oddChunk()},
+		"GELF":                 {NewGELF(config), chunk300(100)},
+		"raw":                  {NewRaw("message"), chunk300(100)},
+		"Avro":                 {NewAvro(parseAvro(t, schema300)), chunk300(100)},
+		"JSON with tag":        {NewJSON(JSONConfig{TagKey: "tag", MetadataKey: "meta"}), oddChunk()},
+		"MessagePack with tag": {NewMsgPack(MsgPackConfig{TagKey: "tag", MetadataKey: "meta"}), oddChunk()},
 	} {
 		w := chunk.NewWalker(nil)
 		var e chunk.Entry

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"out_kafka_reconnect/plugin/chunk"
@@ -26,6 +27,7 @@ func FuzzJSON(f *testing.F) {
 	head := string(chunktest.Head(nil, 1700000000, 123456789))
 	f.Add([]byte(head + string(fields(str("a"), arr(f64(0.1), f32(0.1), str("\xff\u65e5"), bin("\x00")), num(-1), ext(3, "xy")))))
 	f.Add([]byte(head + string(fields(string(fields(arr(num(1)), "\x80")), "\xc0", str("t"), num(1), "\xc3", num(2), str("true"), num(3)))))
+	f.Add([]byte(head + string(fields(arr(str("\xff\u65e5")), num(1)))))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		in = in[:len(in):len(in)]
 		j := NewJSON(JSONConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS})
@@ -85,6 +87,52 @@ func readJSON(t *testing.T, text []byte) (v any) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return v
+}
+
+// FuzzEnvelope takes any records through templates of any text: no panic, every topic is one
+// that Kafka takes, and the headers are a list that can be read.
+func FuzzEnvelope(f *testing.F) {
+	head := string(chunktest.Head(nil, 1700000000, 5))
+	f.Add("$TAG[1].$kubernetes['labels'].%Y", "$kubernetes['labels']", "kube.x", []byte(head+string(podRecord)))
+	f.Add("$list[2][0]", "$METADATA", "", []byte("\x92\x92\x01\x81\xa1a\x91\xc0\x80"))
+	f.Add("x$n%s", "kubernetes", "a.b", chunk2K(1))
+	f.Fuzz(func(t *testing.T, text, field, tag string, in []byte) {
+		in = in[:len(in):len(in)]
+		r := newRouter(t, RouterConfig{Topics: []string{"alpha"}, DynamicTopic: true, MaxDynamicTopics: 2})
+		v, err := NewEnvelope(EnvelopeConfig{
+			TopicTemplate: text, KeyTemplate: text, PartitionField: field, HeadersField: field, Headers: []HeaderConfig{{"h", text}, {"s", ""}},
+		}, r)
+		if err != nil {
+			return
+		}
+		timed := NewJSON(JSONConfig{TimestampKey: "t", TagKey: "tag", MetadataKey: "meta"})
+		untimed := NewJSON(JSONConfig{TagKey: "tag", MetadataKey: "meta"})
+		packed := NewMsgPack(MsgPackConfig{TagKey: "tag", MetadataKey: "meta"})
+		v.Begin(tag, time.Unix(0, 0))
+		timed.SetTag(tag)
+		untimed.SetTag(tag)
+		packed.SetTag(tag)
+		var e chunk.Entry
+		for w := chunk.NewWalker(in); w.Next(&e); {
+			if e.Body == nil {
+				continue
+			}
+			for _, j := range []*JSON{timed, untimed} {
+				value, err := j.AppendValue(nil, &e)
+				if err == nil && !json.Valid(value) {
+					t.Fatalf("not JSON: %s", value)
+				}
+			}
+			value, err := packed.AppendValue(nil, &e)
+			if end, skipErr := chunk.Skip(value, 0); err != nil || skipErr != nil || end != len(value) {
+				t.Fatalf("not MessagePack: %x, %v", value, err)
+			}
+			s := seal(t, r, v, &e)
+			if !legalTopic([]byte(s.Topic)) || s.partition < -1 {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
 }
 
 // FuzzJSON_Malformed feeds any bytes as a body, whole or not: no panic, and an error

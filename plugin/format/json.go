@@ -40,6 +40,9 @@ type JSONConfig struct {
 	EscapeUnicode bool
 	// InvalidUTF8 says what becomes of bytes that are no UTF-8.
 	InvalidUTF8 InvalidUTF8
+	// TagKey and MetadataKey are where the tag and the metadata of the record go, behind the
+	// time. They differ from each other and from TimestampKey. Empty: they are not written.
+	TagKey, MetadataKey string
 }
 
 // JSON writes records as JSON objects. It is used by one goroutine at a time, because
@@ -47,6 +50,7 @@ type JSONConfig struct {
 type JSON struct {
 	time timeField
 	text textStyle
+	own  ownFields
 	// stack holds the arrays and maps that are open, the innermost last. An explicit
 	// stack instead of recursion keeps a deep record from growing the goroutine's.
 	stack []frame
@@ -82,6 +86,8 @@ func NewJSON(c JSONConfig) *JSON {
 		j.time = timeField{key: appendText(nil, key, 0, len(key), &j.text), format: c.TimestampFormat}
 		j.timeHash = j.hash(j.time.key)
 	}
+	j.own = ownFields{tag: j.newOwnField(c.TagKey), metadata: j.newOwnField(c.MetadataKey), used: c.TagKey+c.MetadataKey != ""}
+	j.SetTag("")
 	return j
 }
 
@@ -95,14 +101,24 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		return dst, err
 	}
 	j.reset()
+	j.text.bad = false
 	start := len(dst)
 	dst = j.time.append(dst, e.Sec, e.Nsec)
+	if j.own.used {
+		if dst, err = j.appendOwn(dst, e); err != nil {
+			return dst[:start], err
+		}
+	}
 	timed := j.time.key != nil
-	j.stack = append(j.stack, frame{left: int(pairs), isMap: true, started: timed})
-	if f := &j.stack[0]; timed && pairs > 0 {
-		j.track(f, int(pairs)+1)
-		j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
-		j.slots[int(j.timeHash)&f.mask] = 1
+	started := timed || len(j.own.keys) > 0
+	j.stack = append(j.stack, frame{left: int(pairs), isMap: true, started: started})
+	if f := &j.stack[0]; started && pairs > 0 {
+		j.track(f, int(pairs)+1+len(j.own.keys))
+		if timed {
+			j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
+			j.slots[int(j.timeHash)&f.mask] = 1
+		}
+		j.placeOwnKeys(f)
 	} else if pairs > 1 {
 		j.track(f, int(pairs))
 	}
@@ -120,9 +136,9 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	return dst, nil
 }
 
-// reset makes the scratch memory ready for a record.
+// reset makes the scratch memory ready for a value.
 func (j *JSON) reset() {
-	j.stack, j.keys, j.slots, j.keyDepth, j.text.bad = j.stack[:0], j.keys[:0], j.slots[:0], 0, false
+	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
 }
 
 // release gives back what only a very large map needs.
@@ -259,12 +275,20 @@ func (j *JSON) appendCompositeKey(dst, b []byte, pos int, h chunk.Head) ([]byte,
 	start := len(dst)
 	dst = append(dst, opener(h.Type == chunk.Map))
 	j.keyDepth++
+	// What is not ASCII is escaped in the end, or a reader would find the escapes in the key.
+	escape := j.text.escape
+	j.text.escape = false
 	dst, pos, err := j.run(dst, b, pos, base)
+	j.text.escape = escape
 	if err != nil {
 		return dst, pos, err
 	}
 	j.keyDepth--
-	return quote(dst, start), pos, nil
+	dst = quote(dst, start)
+	if escape {
+		dst = escapeUnicode(dst, start)
+	}
+	return dst, pos, nil
 }
 
 // quote makes dst[start:], which is JSON, the contents of a JSON string. JSON without

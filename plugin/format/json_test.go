@@ -141,7 +141,19 @@ func TestJSON_EscapeUnicode(t *testing.T) {
 			checkValue(t, j, fields(str(tt.in), str(tt.in)), `{"\u00e9":1700000000.0,"`+tt.want+`":"`+tt.want+`"}`)
 		})
 	}
-	checkValue(t, j, fields(arr(str("é")), num(1)), `{"\u00e9":1700000000.0,"[\"\\u00e9\"]":1}`)
+}
+
+// The text of a key that is an array or a map does not depend on the escapes either, and one
+// that fails leaves them as they were.
+func TestJSON_EscapeUnicodeInCompositeKeys(t *testing.T) {
+	j := NewJSON(JSONConfig{EscapeUnicode: true})
+	checkValue(t, j, fields(arr(str("é")), str("é")), `{"[\"\u00e9\"]":"\u00e9"}`)
+	checkValue(t, j, fields(string(fields(arr(str("a😀")), str("\xff"))), num(1)), `{"{\"[\\\"a\ud83d\ude00\\\"]\":\"\ufffd\"}":1}`)
+	deep := fields(strings.Repeat("\x81", maxKeyDepth+1)+strings.Repeat("\x01", maxKeyDepth+2), num(1))
+	if _, err := j.AppendValue(nil, record(deep)); !errors.Is(err, ErrTooDeep) {
+		t.Fatalf("%v; want ErrTooDeep", err)
+	}
+	checkValue(t, j, fields(str("é"), num(1)), `{"\u00e9":1}`)
 }
 
 func TestJSON_InvalidUTF8(t *testing.T) {

@@ -49,6 +49,19 @@ func (j *JSON) noteKey(f *frame, dst []byte, start int) {
 	j.keys = append(j.keys, keyText{start: start, end: len(dst), hash: hash})
 }
 
+// placeOwnKeys remembers the keys of our own fields behind the time. They are the first of
+// their text.
+func (j *JSON) placeOwnKeys(f *frame) {
+	for _, k := range j.own.keys {
+		i := int(k.hash) & f.mask
+		for j.slots[f.slots+i] != 0 {
+			i = (i + 1) & f.mask
+		}
+		j.slots[f.slots+i] = uint32(len(j.keys) - f.keys + 1)
+		j.keys = append(j.keys, k)
+	}
+}
+
 // dropDead closes the gaps of the dead entries of the innermost map. Each entry is
 // moved together with the comma behind it. The last entry has none and is never dead,
 // because nothing comes after it; so the commas stay right.

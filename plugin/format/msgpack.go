@@ -14,15 +14,21 @@ type MsgPackConfig struct {
 	// entries and whether or not they have the key too. Empty: the time is not written.
 	TimestampKey    string
 	TimestampFormat TimestampFormat
+	// TagKey and MetadataKey are where the tag and the metadata of the record go, behind the
+	// time and in the same way. Empty: they are not written.
+	TagKey, MetadataKey string
 }
 
 // MsgPack writes records as MessagePack maps: what Fluent Bit holds, with the time in front
 // and every head in its shortest form. Most heads have it already, so the record is copied
 // in long runs.
 type MsgPack struct {
-	key    []byte // the packed key; nil without time
+	// The packed keys of the fields of ours; nil: the field is not written.
+	timeKey, tagKey, metadataKey []byte
+
 	format TimestampFormat
 	date   dateText
+	tag    []byte        // of the chunk, packed
 	head   [maxHead]byte // scratch
 }
 
@@ -31,11 +37,31 @@ const maxHead = 9
 
 // NewMsgPack returns an encoder.
 func NewMsgPack(c MsgPackConfig) *MsgPack {
-	m := &MsgPack{format: c.TimestampFormat}
-	if c.TimestampKey != "" {
-		m.key = append(appendHead(nil, chunk.Head{Type: chunk.Str, N: uint64(len(c.TimestampKey))}), c.TimestampKey...)
+	m := &MsgPack{
+		timeKey: packedKey(c.TimestampKey), tagKey: packedKey(c.TagKey), metadataKey: packedKey(c.MetadataKey),
+		format: c.TimestampFormat,
 	}
+	m.SetTag("")
 	return m
+}
+
+// packedKey returns the packed form of a key, or nil for none.
+func packedKey(key string) []byte {
+	if key == "" {
+		return nil
+	}
+	return appendPackedText(nil, key)
+}
+
+func appendPackedText(dst []byte, text string) []byte {
+	return append(appendHead(dst, chunk.Head{Type: chunk.Str, N: uint64(len(text))}), text...)
+}
+
+// SetTag is called before the records of a chunk.
+func (m *MsgPack) SetTag(tag string) {
+	if m.tagKey != nil {
+		m.tag = appendPackedText(m.tag[:0], tag)
+	}
 }
 
 // AppendValue appends the record as one map. A record that came from a [chunk.Walker] does
@@ -47,15 +73,9 @@ func (m *MsgPack) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		return dst, err
 	}
 	start := len(dst)
-	due := 2 * pairs
-	if m.key == nil {
-		dst = appendHead(dst, chunk.Head{Type: chunk.Map, N: pairs})
-	} else {
-		dst = appendHead(dst, chunk.Head{Type: chunk.Map, N: pairs + 1})
-		dst = append(dst, m.key...)
-		dst = m.appendTime(dst, e.Sec, e.Nsec)
+	if dst, err = m.appendOwn(dst, pairs, e); err == nil {
+		dst, pos, err = m.appendValues(dst, b, pos, 2*pairs)
 	}
-	dst, pos, err = m.appendValues(dst, b, pos, due)
 	if err == nil && pos != len(b) {
 		err = errTrailing
 	}
@@ -63,6 +83,30 @@ func (m *MsgPack) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		return dst[:start], err
 	}
 	return dst, nil
+}
+
+// appendOwn appends the head of the map of a record that has so many pairs, and the fields of
+// ours. Empty metadata is none.
+func (m *MsgPack) appendOwn(dst []byte, pairs uint64, e *chunk.Entry) ([]byte, error) {
+	metadata, _ := chunk.ReadHead(e.Metadata, 0)
+	hasMetadata := m.metadataKey != nil && metadata.N > 0
+	for _, written := range [...]bool{m.timeKey != nil, m.tagKey != nil, hasMetadata} {
+		if written {
+			pairs++
+		}
+	}
+	dst = appendHead(dst, chunk.Head{Type: chunk.Map, N: pairs})
+	if m.timeKey != nil {
+		dst = m.appendTime(append(dst, m.timeKey...), e.Sec, e.Nsec)
+	}
+	if m.tagKey != nil {
+		dst = append(append(dst, m.tagKey...), m.tag...)
+	}
+	if !hasMetadata {
+		return dst, nil
+	}
+	dst, _, err := m.appendValues(append(dst, m.metadataKey...), e.Metadata, 0, 1)
+	return dst, err
 }
 
 func (m *MsgPack) appendTime(dst []byte, sec int64, nsec int32) []byte {

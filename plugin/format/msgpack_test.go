@@ -27,8 +27,8 @@ func TestMsgPack_Time(t *testing.T) {
 		want   string // in hex
 	}{
 		{"double", MsgPackConfig{TimestampKey: "t"}, "82a174cb41d954fc4007e6b7a16101"},
-		{"iso8601", MsgPackConfig{"t", TimestampISO8601}, "82a174bb" + hex.EncodeToString([]byte("2023-11-14T22:13:20.123456Z")) + "a16101"},
-		{"iso8601_ns", MsgPackConfig{"t", TimestampISO8601NS}, "82a174be" + hex.EncodeToString([]byte("2023-11-14T22:13:20.123456789Z")) + "a16101"},
+		{"iso8601", MsgPackConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601}, "82a174bb" + hex.EncodeToString([]byte("2023-11-14T22:13:20.123456Z")) + "a16101"},
+		{"iso8601_ns", MsgPackConfig{TimestampKey: "t", TimestampFormat: TimestampISO8601NS}, "82a174be" + hex.EncodeToString([]byte("2023-11-14T22:13:20.123456789Z")) + "a16101"},
 		{"none", MsgPackConfig{}, "81a16101"},
 		{
 			"long key",
@@ -113,6 +113,47 @@ func TestMsgPack_Keys(t *testing.T) {
 	body = append(chunktest.Map(nil, 15), strings.Repeat("\xa1k\x01", 15)...)
 	if got, err = newMsgPack().AppendValue(nil, record(body)); err != nil || !strings.HasPrefix(string(got), "\xde\x00\x10"+packedTime) {
 		t.Errorf("%x, %v", got, err)
+	}
+}
+
+// Tag and metadata stand behind the time, and a key of the record like theirs stays too.
+func TestMsgPack_TagAndMetadata(t *testing.T) {
+	metadata := fields(str("m"), arr("\xcd\x00\x01"), str("m"), num(2))
+	body := fields(str("tag"), num(1))
+	const (
+		head = "\xa1t\xcb\x00\x00\x00\x00\x00\x00\x00\x00" // the time
+		tag  = "\xa3tag\xa6kube.x"
+		meta = "\xa4meta\x82\xa1m\x91\x01\xa1m\x02"
+		own  = "\xa3tag\x01"
+	)
+	for _, tt := range []struct {
+		name     string
+		config   MsgPackConfig
+		metadata []byte
+		want     string
+	}{
+		{"neither", MsgPackConfig{TimestampKey: "t"}, metadata, "\x82" + head + own},
+		{"tag", MsgPackConfig{TimestampKey: "t", TagKey: "tag"}, metadata, "\x83" + head + tag + own},
+		{"tag, no time", MsgPackConfig{TagKey: "tag"}, metadata, "\x82" + tag + own},
+		{"metadata, no time", MsgPackConfig{MetadataKey: "meta"}, metadata, "\x82" + meta + own},
+		{"all", MsgPackConfig{TimestampKey: "t", TagKey: "tag", MetadataKey: "meta"}, metadata, "\x84" + head + tag + meta + own},
+		{"empty metadata", MsgPackConfig{TagKey: "tag", MetadataKey: "meta"}, fields(), "\x82" + tag + own},
+		{"no metadata", MsgPackConfig{MetadataKey: "meta"}, nil, "\x81" + own},
+	} {
+		m := NewMsgPack(tt.config)
+		m.SetTag("another tag")
+		m.SetTag("kube.x")
+		for range 2 {
+			got, err := m.AppendValue([]byte("before"), &chunk.Entry{Body: body, Metadata: tt.metadata})
+			if err != nil || string(got) != "before"+tt.want {
+				t.Errorf("%s:\n got %x, %v\nwant %x", tt.name, got, err, "before"+tt.want)
+			}
+		}
+	}
+	m := NewMsgPack(MsgPackConfig{MetadataKey: "meta"})
+	cut := metadata[: len(metadata)-1 : len(metadata)-1]
+	if got, err := m.AppendValue([]byte("before"), &chunk.Entry{Body: body, Metadata: cut}); !errors.Is(err, chunk.ErrTruncated) || string(got) != "before" {
+		t.Errorf("cut metadata: %x, %v; want ErrTruncated", got, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package format
 import (
 	"errors"
 
+	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
 )
 
@@ -25,7 +26,7 @@ func (r *Raw) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		return dst, err
 	}
 	for ; pairs > 0; pairs-- {
-		name, value, err := fieldName(b, pos)
+		name, value, err := accessor.ReadKey(b, pos)
 		if err != nil {
 			return dst, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
 )
 
@@ -39,6 +40,8 @@ const (
 	RefusedName
 	// RefusedLimit is a new name when MaxDynamicTopics others are known.
 	RefusedLimit
+	// RefusedGap is no name at all: the record lacks a field of the topic's template.
+	RefusedGap
 )
 
 // Route is where a record goes.
@@ -69,8 +72,10 @@ var ErrNoTopic = errors.New("format: no topic listed")
 // compares only as many bytes as the record has.
 type Router struct {
 	known    map[string]string // listed and dynamic names, to themselves
-	first    string            // the default topic
-	last     string            // the name found last; records of a kind come in rows
+	old      map[string]string // dynamic names that were not met lately, see age
+	listed   []string
+	first    string // the default topic
+	last     string // the name found last; records of a kind come in rows
 	topicKey string
 	keyField string
 	key      []byte
@@ -98,6 +103,7 @@ func NewRouter(c RouterConfig) (*Router, error) {
 	for _, topic := range c.Topics {
 		topic = strings.Clone(topic)
 		r.known[topic] = topic
+		r.listed = append(r.listed, topic)
 	}
 	r.last = r.first
 	return r, nil
@@ -119,7 +125,7 @@ func (r *Router) Route(body []byte, out *Route) error {
 		return errNotMap
 	}
 	for pairs := h.N; pairs > 0 && (wantTopic || wantKey); pairs-- {
-		name, next, err := fieldName(body, pos)
+		name, next, err := accessor.ReadKey(body, pos)
 		if err != nil {
 			return err
 		}
@@ -152,18 +158,6 @@ func (r *Router) Route(body []byte, out *Route) error {
 	return nil
 }
 
-// fieldName returns the key at body[pos:] if it is text, or nil, and the position
-// behind it. A bin counts as text for a name, as it does in the built-in output.
-func fieldName(body []byte, pos int) ([]byte, int, error) {
-	h, at := chunk.ReadHead(body, pos)
-	if h.Type == chunk.Str || h.Type == chunk.Bin {
-		end := at + int(h.N)
-		return body[at:end], end, nil
-	}
-	end, err := chunk.Skip(body, pos)
-	return nil, end, err
-}
-
 // pickTopic decides by the text of the topic field. An empty one names no topic.
 func (r *Router) pickTopic(name []byte, out *Route) {
 	if string(name) == r.last {
@@ -171,6 +165,12 @@ func (r *Router) pickTopic(name []byte, out *Route) {
 		return
 	}
 	if topic, ok := r.known[string(name)]; ok {
+		r.last, out.Topic = topic, topic
+		return
+	}
+	if topic, ok := r.old[string(name)]; ok {
+		delete(r.old, topic)
+		r.known[topic] = topic
 		r.last, out.Topic = topic, topic
 		return
 	}
@@ -186,6 +186,20 @@ func (r *Router) pickTopic(name []byte, out *Route) {
 		r.known[topic] = topic
 		r.last, out.Topic = topic, topic
 	}
+}
+
+// age forgets the dynamic names that were not met since the call before last, so that names
+// with a date in them do not use the room up for ever. Those known now are the next to go.
+func (r *Router) age() {
+	r.room += len(r.old)
+	for _, topic := range r.listed {
+		delete(r.known, topic)
+	}
+	r.old, r.known = r.known, make(map[string]string, len(r.listed))
+	for _, topic := range r.listed {
+		r.known[topic] = topic
+	}
+	r.last = r.first
 }
 
 // maxTopicName is the number of bytes of a topic name that a broker accepts.

@@ -163,6 +163,22 @@ func appendUnicode(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0x0f], hexDigits[r>>4&0x0f], hexDigits[r&0x0f])
 }
 
+// escapeUnicode writes the characters of dst[start:] that are not ASCII, all of them valid, as
+// \u escapes.
+func escapeUnicode(dst []byte, start int) []byte {
+	end := len(dst)
+	for i := start; i < end; { // the new text grows behind the old one
+		r, size := utf8.DecodeRune(dst[i:end])
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(r))
+		} else {
+			dst = appendUnicode(dst, r)
+		}
+		i += size
+	}
+	return append(dst[:start], dst[end:]...)
+}
+
 const hexDigits = "0123456789abcdef"
 
 // appendEscaped appends one ASCII byte as the inside of a JSON string.

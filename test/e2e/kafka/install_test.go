@@ -21,7 +21,7 @@ func TestInstall_MissingJavaIsAnErrorThatHelps(t *testing.T) {
 	for _, home := range []string{"", t.TempDir()} {
 		t.Setenv("JAVA_HOME", home)
 		_, err := Install(t.Context(), t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), "apt-get install openjdk-17-jre-headless") {
+		if err == nil || !strings.Contains(err.Error(), "apt-get install openjdk-17-jdk-headless") {
 			t.Errorf("JAVA_HOME %q: got %v", home, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const oldestJava = 17
 
 const (
-	javaHint = "install Java 17 or newer (Debian: apt-get install openjdk-17-jre-headless, or default-jre-headless where " +
+	javaHint = "install Java 17 or newer (Debian: apt-get install openjdk-17-jdk-headless, or default-jdk-headless where " +
 		"that has no candidate), or set JAVA_HOME"
 	mavenHint = "install Maven (Debian: apt-get install maven); it is needed once, to fill the cache"
 )

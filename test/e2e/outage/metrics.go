@@ -39,10 +39,15 @@ const (
 
 // readMeter begins to read what is served at an address.
 func readMeter(addr string, pid *atomic.Int64) *meter {
-	ctx, stop := context.WithCancel(context.Background())
-	m := &meter{url: "http://" + addr + "/metrics", pid: pid, client: &http.Client{Timeout: time.Second}, stop: stop}
+	m := newMeter("http://"+addr, pid)
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(context.Background())
 	m.done.Go(func() { m.watch(ctx) })
 	return m
+}
+
+func newMeter(url string, pid *atomic.Int64) *meter {
+	return &meter{url: url + "/metrics", pid: pid, client: &http.Client{Timeout: time.Second}}
 }
 
 func (m *meter) watch(ctx context.Context) {

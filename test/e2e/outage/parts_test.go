@@ -121,25 +121,25 @@ func TestPKI_OnlyTheRightCertificateIsTrusted(t *testing.T) {
 }
 
 func TestMeter_ReadsTheCountersOfAllInstances(t *testing.T) {
-	page := "# TYPE " + acknowledgedTotal + " counter\n" +
+	var page atomic.Value
+	page.Store("# TYPE " + acknowledgedTotal + " counter\n" +
 		acknowledgedTotal + "{instance=\"a\"} 40\n" + acknowledgedTotal + "{instance=\"b\"} 2\n" +
-		"# TYPE " + possibleTotal + " counter\n" + possibleTotal + "{instance=\"a\"} 7\n"
+		"# TYPE " + possibleTotal + " counter\n" + possibleTotal + "{instance=\"a\"} 7\n")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
-			_, _ = io.WriteString(w, page)
+			_, _ = io.WriteString(w, page.Load().(string))
 		}
 	}))
 	defer server.Close()
 	var pid atomic.Int64
 	pid.Store(5)
-	m := readMeter("", &pid)
-	defer m.end()
-	m.url = server.URL + "/metrics"
+	m := newMeter(server.URL, &pid)
+	defer m.client.CloseIdleConnections()
 	s, err := m.read(t.Context())
 	if err != nil || s.acknowledged != 42 || s.possible != 7 || s.pid != 5 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	page = "other 1\n"
+	page.Store("other 1\n")
 	if _, err := m.read(t.Context()); err == nil {
 		t.Error("a page without the counter is no error")
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -141,7 +142,41 @@ func wrongCertificate(ctx context.Context, w *world) error {
 	return w.arena.show(ctx, w.arena.pki.wrong)
 }
 
+// show returns when new connections see the certificate: the broker takes a change over a moment after it has answered.
 func (a *arena) show(ctx context.Context, keystore string) error {
+	want, err := tls.LoadX509KeyPair(keystore, keystore)
+	if err != nil {
+		return fmt.Errorf("changing the certificate: %w", err)
+	}
+	if err := a.setKeystore(ctx, keystore); err != nil {
+		return err
+	}
+	for {
+		shown, err := shownBy(ctx, a.cluster.ProxyTargets()[0])
+		if err == nil && shown.Equal(want.Leaf) {
+			return nil
+		}
+		if pause(ctx, askEvery) != nil {
+			return fmt.Errorf("changing the certificate: the broker still shows another one: %w", errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// askEvery is how often the broker's certificate is looked at while it is being changed.
+const askEvery = 50 * time.Millisecond
+
+// shownBy returns the certificate that is shown at an address, whoever has signed it.
+func shownBy(ctx context.Context, addr string) (*x509.Certificate, error) {
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+func (a *arena) setKeystore(ctx context.Context, keystore string) error {
 	return a.admin(ctx, func(ctx context.Context, client *kadm.Client) error {
 		done, err := client.AlterBrokerConfigs(ctx, []kadm.AlterConfig{
 			{Op: kadm.SetConfig, Name: keystoreLocation, Value: &keystore},
