@@ -40,8 +40,11 @@ func (s *Section) Get(name string) string {
 // Read reads all files of a folder, at least one.
 func Read(folder string) ([]*Section, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.*"))
-	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("no sections in %s: %w", folder, err)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no sections in %s", folder)
 	}
 	sections := make([]*Section, len(paths))
 	for i, path := range paths {
