@@ -122,12 +122,14 @@ vet: ## Run go vet.
 	$(GO) vet -tags e2e ./test/e2e/...
 
 .PHONY: docs
-docs: ## Generate docs/configuration.md and the state table of docs/architecture.md.
+docs: ## Generate docs/configuration.md, docs/configuration-errors.md and the state table of docs/architecture.md.
 	$(GO) run ./cmd/docgen
+	$(GO) test ./plugin/config -run 'TestErrorsDocument_IsCurrent$$' -rewrite
 
 .PHONY: docs-check
 docs-check: ## Check that the generated documents are current.
 	$(GO) run ./cmd/docgen -check
+	$(GO) test ./plugin/config -run 'TestErrorsDocument_IsCurrent$$'
 
 .PHONY: tidy
 tidy: ## Check that go.mod and go.sum are current.

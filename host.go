@@ -86,10 +86,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		refuse(log, err)
 		return nil, err
 	}
-	props := make([]rdkafka.Property, 0, 64)
-	for _, q := range cfg.Properties() {
-		props = append(props, rdkafka.Property{Name: q.Name, Value: q.Value})
-	}
+	props := clientProperties(cfg)
 	if err := rdkafka.CheckAll(props); err != nil {
 		refuse(log, err)
 		return nil, err
@@ -116,6 +113,15 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		refuse(log, err)
 	}
 	return in, err
+}
+
+// clientProperties are the properties of a section as the client takes them.
+func clientProperties(cfg *config.Config) []rdkafka.Property {
+	props := make([]rdkafka.Property, 0, 64)
+	for _, q := range cfg.Properties() {
+		props = append(props, rdkafka.Property{Name: q.Name, Value: q.Value})
+	}
+	return props
 }
 
 // refuse writes all faults of a section as one message, a line for each.

@@ -17,6 +17,8 @@ var (
 	configurationHead string
 	//go:embed configuration_catchall.md
 	configurationCatchAll string
+	//go:embed configuration_strict.md
+	configurationStrict string
 	//go:embed configuration_differences.md
 	configurationDifferences string
 )
@@ -31,8 +33,10 @@ func renderConfiguration() ([]byte, error) {
 	renderSettings(&b)
 	renderRules(&b)
 	b.WriteString(configurationCatchAll)
+	b.WriteString(configurationStrict)
 	b.WriteString(configurationDifferences)
 	renderForeign(&b)
+	renderMisnamed(&b)
 	return b.Bytes(), nil
 }
 
@@ -113,6 +117,16 @@ func renderForeign(b *bytes.Buffer) {
 			}
 		}
 		row(b, codes(append([]string{k.Name}, k.Aliases...)), k.Note, effect)
+	}
+}
+
+// renderMisnamed lists the names of other clients.
+func renderMisnamed(b *bytes.Buffer) {
+	b.WriteString("\n### Names of other clients\n\n" +
+		"librdkafka does not know these. They are refused, and with `strict off` only named in a warning.\n\n" +
+		"| key | why | use instead |\n|---|---|---|\n")
+	for _, r := range config.Misnamed {
+		row(b, code("rdkafka."+r.Name), r.Why, orDash(r.Use))
 	}
 }
 

@@ -166,6 +166,9 @@ func TestConfiguration_IsComplete(t *testing.T) {
 	for _, r := range append(append([]config.Rule{}, config.Owned...), config.Refused...) {
 		names = append(names, r.Name)
 	}
+	for _, r := range config.Misnamed {
+		names = append(names, "rdkafka."+r.Name)
+	}
 	for _, k := range config.Foreign {
 		names = append(append(names, k.Name), k.Aliases...)
 	}

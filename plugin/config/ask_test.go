@@ -40,6 +40,14 @@ func TestDecode_AsksForEveryNameOnce(t *testing.T) {
 	for _, n := range propertyNames {
 		add("rdkafka." + n.name)
 	}
+	for _, r := range Misnamed {
+		add("rdkafka." + r.Name) // twice in the tables if librdkafka knows it after all
+	}
+
+	asSlip := make(map[string]bool)
+	for s := range slips() {
+		asSlip[s.wrong] = true
+	}
 
 	for what, keys := range map[string]section{
 		"an empty section":       {},
@@ -55,7 +63,7 @@ func TestDecode_AsksForEveryNameOnce(t *testing.T) {
 			}
 		}
 		for name := range r.asked {
-			if !want[name] {
+			if !want[name] && !asSlip[name] {
 				t.Errorf("%s: %s was asked for and is in no table", what, name)
 			}
 		}

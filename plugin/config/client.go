@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,8 +28,8 @@ func (p clientProperty) shown() string { return shown(p.value, p.secret) }
 // catch-all, and keeps what may be applied in d.client.
 func (d *decoder) readClientProperties(g Getter) {
 	for _, n := range propertyNames {
-		if value := g.Get("rdkafka." + n.name); value != "" {
-			d.addClientProperty(clientProperty{key: "rdkafka." + n.name, name: n.name, value: value})
+		if value := g.Get(rdkafkaPrefix + n.name); value != "" {
+			d.addClientProperty(clientProperty{key: rdkafkaPrefix + n.name, name: n.name, value: value})
 		}
 	}
 	d.readCatchAll(d.text["rdkafka_options"])
@@ -118,10 +119,25 @@ func (d *decoder) addClientProperty(p clientProperty) {
 		return
 	}
 	if err := d.verdict(p, listed.kind); err != nil {
-		d.fault(p.key, p.shown()+" "+err.Error())
+		text := p.shown() + " " + err.Error()
+		if !d.forgives(p.name) {
+			d.fault(p.key, text)
+			return
+		}
+		// As the built-in output does: what librdkafka refuses is left out.
+		d.warn(p.key + " " + text + "; it is not applied")
 		return
 	}
 	d.client = append(d.client, p)
+}
+
+// forgives tells whether a property that is refused may be left out: with strict off, unless
+// something that was meant to be secured would be open then.
+func (d *decoder) forgives(name string) bool {
+	return !d.cfg.Strict && !strings.HasPrefix(strings.ToLower(name), unitTestPrefix) &&
+		!slices.ContainsFunc([]string{"sasl.", "ssl", "security.", "enable.ssl.", "enable.sasl.", "https."}, func(prefix string) bool {
+			return strings.HasPrefix(name, prefix)
+		})
 }
 
 // verdict returns nil if librdkafka takes the property, and means what is written.

@@ -112,6 +112,8 @@ type Config struct {
 
 	// ClientID is what the brokers see in their logs and quotas.
 	ClientID string
+	// Strict made faults of what would be warnings otherwise; nothing else depends on it.
+	Strict bool
 	// LogLevel is informative only: Fluent Bit's core keeps the key to itself.
 	LogLevel LogLevel
 

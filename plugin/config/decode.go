@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,8 @@ func Decode(g Getter, checker Checker) (*Config, error) {
 	}
 	d.readOptions(g)
 	d.readForeign(g)
+	d.readMisnamed(g)
+	d.readMisspelt(g)
 	d.readClientProperties(g)
 	d.validate()
 	d.settle()
@@ -46,24 +49,38 @@ func Decode(g Getter, checker Checker) (*Config, error) {
 	return d.cfg, nil
 }
 
-// readOptions reads the option table. Each name is asked for once.
+// readOptions reads the option table. Each name is asked for once. Strict comes first, as
+// the others are judged by it.
 func (d *decoder) readOptions(g Getter) {
-	for _, o := range Options() {
+	options := Options()
+	strict := slices.IndexFunc(options, func(o Option) bool { return o.Name == "strict" })
+	options = slices.Concat(options[strict:strict+1], options[:strict], options[strict+1:])
+	for _, o := range options {
 		if o.Default != "" {
 			if err := o.set(d.cfg, o.Default); err != nil {
 				d.fault(o.Name, "has a default that is refused: "+err.Error())
 			}
 		}
-		value, key := d.readOption(g, o)
-		if value == "" {
-			continue
-		}
-		d.text[o.Name], d.key[o.Name] = value, key
-		if err := o.set(d.cfg, value); err != nil {
-			d.bad[o.Name] = true
-			d.fault(key, shown(value, o.Secret || holdsPassword(value))+" "+err.Error())
+		if value, key := d.readOption(g, o); value != "" {
+			d.text[o.Name], d.key[o.Name] = value, key
+			d.apply(o, value, key)
 		}
 	}
+}
+
+// apply sets an option to what the section says.
+func (d *decoder) apply(o Option, value, key string) {
+	err := o.set(d.cfg, value)
+	if err == nil {
+		return
+	}
+	text := shown(value, o.Secret || holdsPassword(value)) + " " + err.Error()
+	if _, unknown := errors.AsType[unknownWord](err); unknown && o.Lenient && !d.cfg.Strict {
+		d.warn(key + " " + text + "; it is taken for " + o.Default + ", as in the built-in output")
+		return
+	}
+	d.bad[o.Name] = true
+	d.fault(key, text)
 }
 
 // readOption gives the value of an option and the spelling under which it is set.
@@ -90,6 +107,19 @@ func (d *decoder) fault(key, text string) {
 func (d *decoder) warn(text string) {
 	d.cfg.Warnings = append(d.cfg.Warnings, text)
 }
+
+// oversight notes a key that the built-in output would ignore in silence: a fault with
+// strict, a warning without. The text continues the sentence that begins with the key.
+func (d *decoder) oversight(key, text string) {
+	if d.cfg.Strict {
+		d.fault(key, text+" (strict off: only a warning)")
+		return
+	}
+	d.warn(key + " " + text)
+}
+
+// hint is a warning whose text continues the sentence that begins with the key.
+func (d *decoder) hint(key, text string) { d.warn(key + " " + text) }
 
 // set tells whether the section sets an option.
 func (d *decoder) set(name string) bool { return d.text[name] != "" }
@@ -125,7 +155,7 @@ func (d *decoder) summarize() string {
 	}
 	for _, p := range d.client {
 		if p.name != "bootstrap.servers" { // shown as brokers
-			add("rdkafka."+p.written, p.value, p.secret)
+			add(rdkafkaPrefix+p.written, p.value, p.secret)
 		}
 	}
 	return strings.Join(parts, " ")

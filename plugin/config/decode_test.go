@@ -25,6 +25,7 @@ func TestDecode_Defaults(t *testing.T) {
 		TimestampKey:        "@timestamp",
 		TimestampFormat:     TimestampDouble,
 		ClientID:            "fluent-bit",
+		Strict:              true,
 		LogLevel:            LogInfo,
 		ReconnectBackoffMin: 100 * time.Millisecond,
 		ReconnectBackoffMax: 5 * time.Second,
@@ -75,7 +76,7 @@ func TestDecode_Values(t *testing.T) {
 		{"key in capitals", section{"BROKERS": "a", "Topics": "b"}, func(c *Config) any { return c.Topics[0] }, "b"},
 		{"time format", minimal.with("timestamp_format", "Iso8601"), func(c *Config) any { return c.TimestampFormat }, TimestampISO8601},
 		{"time format ns", minimal.with("timestamp_format", "ISO8601_NS"), func(c *Config) any { return c.TimestampFormat }, TimestampISO8601NS},
-		{"dynamic topic", minimal.with("dynamic_topic", "On"), func(c *Config) any { return c.DynamicTopic }, true},
+		{"dynamic topic", minimal.with("dynamic_topic", "On", "topic_key", "t"), func(c *Config) any { return c.DynamicTopic }, true},
 		{"no dynamic topic", minimal.with("dynamic_topic", "OFF"), func(c *Config) any { return c.DynamicTopic }, false},
 		{"dynamic topics", minimal.with("max_dynamic_topics", " 7 "), func(c *Config) any { return c.MaxDynamicTopics }, 7},
 		{"message key", minimal.with("message_key", " k "), func(c *Config) any { return []any{c.MessageKey, c.MessageKeySet} }, []any{" k ", true}},
@@ -144,7 +145,7 @@ var warnings = []warningCase{
 	{"group_id", section{"group_id": "g"}, []string{
 		"group_id has no effect: it is about consumer groups, which an output has none of",
 	}},
-	{"gelf key without gelf", section{"gelf_level_key": "l"}, []string{
+	{"gelf key without gelf", section{"gelf_level_key": "l", "strict": "off"}, []string{
 		"gelf_level_key has no effect with format json",
 	}},
 	{"JSON keys with gelf", section{"format": "gelf", "timestamp_key": "t", "json_invalid_utf8": "refuse"}, []string{
@@ -167,7 +168,7 @@ var warnings = []warningCase{
 	}},
 	{"password without user", section{
 		"format": "avro", "schema_registry_url": "http://r", "schema_id": "7",
-		"schema_registry_version": "2", "schema.registry.http.password": "geheim",
+		"schema_registry_version": "2", "schema.registry.http.password": "geheim", "strict": "off",
 	}, []string{
 		"schema_registry_version has no effect without schema_registry_subject",
 		"schema.registry.http.password has no effect without schema_registry_http_user",
@@ -175,12 +176,13 @@ var warnings = []warningCase{
 	{"two logins, two schemas", section{
 		"format": "avro", "schema_registry_url": "http://r", "schema_registry_subject": "s",
 		"schema_str": "{}", "schema_registry_http_user": "u", "schema_registry_bearer_token": "geheim",
+		"strict": "off",
 	}, []string{
 		"schema_str has no effect without schema_id: the schema is fetched",
 		"schema_registry_bearer_token has no effect beside schema_registry_http_user",
 	}},
 	{"schema at hand", section{"format": "avro", "schema_str": "{}", "schema_id": "7"}, nil},
-	{"otlp key without otlp", section{"otlp_logs_partition_by_resource": "on"}, []string{
+	{"otlp key without otlp", section{"otlp_logs_partition_by_resource": "on", "strict": "off"}, []string{
 		"otlp_logs_partition_by_resource has no effect with format json",
 	}},
 	{"otlp", section{"format": "OTLP_Proto", "otlp_logs_partition_by_resource": "on"}, nil},
@@ -208,7 +210,7 @@ var warnings = []warningCase{
 		`topics names 2 topics, but without topic_key all records go to the first, "a"`,
 	}},
 	{"several topics with key", section{"topics": "a,b", "topic_key": "k"}, nil},
-	{"dynamic topic without key", section{"dynamic_topic": "yes"}, []string{"dynamic_topic has no effect without topic_key"}},
+	{"dynamic topic without key", section{"dynamic_topic": "yes", "strict": "off"}, []string{"dynamic_topic has no effect without topic_key"}},
 	{"several topics with a template", section{"topics": "a,b", "topic_template": "$x"}, nil},
 	{"dynamic topic with a template", section{"topic_template": "$x", "dynamic_topic": "on"}, []string{
 		"dynamic_topic has no effect with topic_template, which may name any topic",

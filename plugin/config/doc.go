@@ -6,8 +6,10 @@
 // start-up line and the hiding of secrets. Fluent Bit gives a plugin no list of the
 // keys of its section, each must be asked for by name; so the tables of this package
 // are also the complete list of questions: the options with their aliases, the keys of
-// the built-in kafka output that are not supported (Foreign), and one rdkafka.<name>
-// for each property in rdkafka_names.txt. A test compares what is asked with them.
+// the built-in kafka output that are not supported (Foreign), one rdkafka.<name> for each
+// property in rdkafka_names.txt and for each name of other clients (Misnamed). A test
+// compares what is asked with them. Behind these come the likely slips of all of them, as
+// a misspelt key exists only for whoever asks for it.
 //
 // Decode runs once per section, in Fluent Bit's init call on its thread. It reads,
 // parses, fills in defaults, compares the options with each other and settles the list

@@ -14,6 +14,7 @@ var verdicts = library{
 		"queue.buffering.max.ms=abc":       `Invalid value for configuration property "queue.buffering.max.ms"`,
 		"queue.buffering.max.ms=9999999":   "Configuration property \"queue.buffering.max.ms\" value 1e+07 is outside allowed range 0..900000\n",
 		"compression.codec=zz":             `Invalid value "zz" for configuration property "compression.codec"`,
+		"security.protocol=tls":            `Invalid value "tls" for configuration property "security.protocol"`,
 		"dr_cb=x":                          `Property "dr_cb" must be set through dedicated .._set_..() function`,
 		"socket.keepalive.enable=yes":      `Expected bool value for "socket.keepalive.enable": true or false`,
 		"sasl.password=open sesame, sadly": `Invalid value for configuration property "sasl.password": open sesame, sa`,
@@ -369,10 +370,11 @@ func checkFaults(t *testing.T, keys section, want []string) {
 	if err == nil || c != nil {
 		t.Fatalf("Decode(%v) = %v, %v; want an error alone", all, c, err)
 	}
-	for i := range want {
-		want[i] = "config: " + want[i]
+	var lines []string
+	for _, w := range want {
+		lines = append(lines, "config: "+w)
 	}
-	sameLines(t, "faults", strings.Split(err.Error(), "\n"), want)
+	sameLines(t, "faults", strings.Split(err.Error(), "\n"), lines)
 }
 
 func TestDecode_AllFaultsAtOnce(t *testing.T) {

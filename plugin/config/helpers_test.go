@@ -10,7 +10,7 @@ type section map[string]string
 
 func (s section) Get(name string) string {
 	for key, value := range s {
-		if strings.EqualFold(key, name) {
+		if len(key) == len(name) && strings.EqualFold(key, name) {
 			return value
 		}
 	}

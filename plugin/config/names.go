@@ -24,6 +24,9 @@ type propertyName struct {
 	alias string
 }
 
+// rdkafkaPrefix begins the keys of librdkafka's properties.
+const rdkafkaPrefix = "rdkafka."
+
 // The words of rdkafka_names.txt that this package looks at.
 const (
 	scopeConsumer = "C"

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +36,9 @@ type Option struct {
 	Allowed string
 	// Secret hides the value in every message.
 	Secret bool
+	// Lenient tells that the built-in output takes an unknown word for the default, as this
+	// one does with strict off.
+	Lenient bool
 	// Doc is one sentence; Note is what else there is to know, or empty.
 	Doc, Note string
 
@@ -125,6 +127,11 @@ func bounded[T ~int | ~int64](o Option, k Kind, lo, hi T, at func(*Config) *T, p
 	return typed(o, k, at, check, show)
 }
 
+// unknownWord is the error of a word that is none of the allowed ones, which it holds.
+type unknownWord string
+
+func (allowed unknownWord) Error() string { return "is unknown; allowed: " + string(allowed) }
+
 // choice makes a row whose value is one of the words, in any letter case.
 func choice[T ~uint8](o Option, words []string, at func(*Config) *T) Option {
 	o.Allowed = strings.Join(words, ", ")
@@ -133,7 +140,7 @@ func choice[T ~uint8](o Option, words []string, at func(*Config) *T) Option {
 		if i := slices.Index(words, s); i >= 0 {
 			return T(i), nil
 		}
-		return 0, errors.New("is unknown; allowed: " + o.Allowed)
+		return 0, unknownWord(o.Allowed)
 	}
 	return typed(o, KindChoice, at, parse, func(v T) string { return word(words, v) })
 }

@@ -94,13 +94,19 @@ var basicOptions = []Option{
 		Note:    "All records go to the default topic unless `topic_key` picks another one.",
 	}, KindList, func(c *Config) *[]string { return &c.Topics }, parseTopics, joinList),
 	choice(Option{
-		Name: "format", Default: "json",
+		Name: "format", Default: "json", Lenient: true,
 		Doc: "The format of the message value.",
 	}, formats, func(c *Config) *Format { return &c.Format }),
 	text(Option{
 		Name: "client_id", Aliases: []string{"client.id"}, Default: "fluent-bit",
 		Doc: "The name under which the brokers log this client and count its quota.",
 	}, func(c *Config) *string { return &c.ClientID }),
+	yesNo(Option{
+		Name: "strict", Default: "true",
+		Doc: "Whether a section is refused for what the built-in output would silently ignore.",
+		Note: "What that is stands [below](#strict). With `off` each of these is a warning, and the built-in output's way is" +
+			" taken.",
+	}, func(c *Config) *bool { return &c.Strict }),
 	choice(Option{
 		Name: "log_level", Default: "info",
 		Doc: "The lowest level that this output logs.",
@@ -120,7 +126,7 @@ var timeOptions = []Option{
 		Doc: "The key under which the record's time is put in front of the record.",
 	}, func(c *Config) *string { return &c.TimestampKey }),
 	choice(Option{
-		Name: "timestamp_format", Default: "double",
+		Name: "timestamp_format", Default: "double", Lenient: true,
 		Doc: "How the time is written.",
 		Note: "`double`: seconds since 1970 with six decimals. `iso8601`: UTC with microseconds, cut and not rounded." +
 			" `iso8601_ns`: UTC with nanoseconds.",

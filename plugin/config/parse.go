@@ -166,6 +166,10 @@ func parseTopic(text string) (string, error) {
 	return name, nil
 }
 
+// foreignSlash is allowed in the topic names of some brokers that speak Kafka's protocol. Who
+// lists a topic with one has such a broker.
+const foreignSlash = "/"
+
 // parseTopics reads the list of topics; its error names every bad one.
 func parseTopics(text string) ([]string, error) {
 	topics := parseList(text)
@@ -174,7 +178,7 @@ func parseTopics(text string) ([]string, error) {
 	}
 	var bad []string
 	for _, t := range topics {
-		if err := CheckTopic(t); err != nil {
+		if err := CheckTopic(strings.ReplaceAll(t, foreignSlash, "-")); err != nil {
 			bad = append(bad, fmt.Sprintf("%s (%v)", shown(t, holdsPassword(t)), err))
 		}
 	}

@@ -109,11 +109,11 @@ func randomSection(r *rand.Rand, tame bool) section {
 
 func TestSecrets_AreNeverPrinted(t *testing.T) {
 	accepted, refused := 0, 0
-	for seed := range uint64(5000) {
+	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		tame := seed%2 == 0
 		s := randomSection(r, tame)
-		c, err := Decode(s, parrot{r, tame})
+		c, err := Decode(GetterFunc(func(name string) string { return s[name] }), parrot{r, tame})
 		var printed string
 		if err != nil {
 			refused++

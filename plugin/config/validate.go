@@ -113,9 +113,14 @@ func (d *decoder) validateFormat() {
 		if slices.Contains(n.formats, c.Format) {
 			continue
 		}
+		// Whoever sets an option of other formats than the default one means one of those.
+		note := d.oversight
+		if slices.Contains(n.formats, FormatJSON) {
+			note = d.hint
+		}
 		for _, name := range n.names {
-			if d.set(name) {
-				d.warn(fmt.Sprintf("%s has no effect with format %s", d.label(name), c.Format))
+			if d.set(name) && !d.bad[name] {
+				note(d.label(name), "has no effect with format "+c.Format.String())
 			}
 		}
 	}
@@ -170,22 +175,23 @@ func (d *decoder) validateSchema() {
 		d.fault(d.label("schema_registry_url"), "needs schema_registry_subject or schema_id, to know which schema to fetch")
 		return
 	case c.SchemaText != "":
-		d.warn(d.label("schema_str") + " has no effect without schema_id: the schema is fetched")
+		d.oversight(d.label("schema_str"), "has no effect without schema_id: the schema is fetched")
 	}
 	if c.SchemaSubject == "" && d.set("schema_registry_version") {
-		d.warn(d.label("schema_registry_version") + " has no effect without schema_registry_subject")
+		d.oversight(d.label("schema_registry_version"), "has no effect without schema_registry_subject")
 	}
 	if c.RegistryUser == "" && d.set("schema_registry_http_passwd") {
-		d.warn(d.label("schema_registry_http_passwd") + " has no effect without schema_registry_http_user")
+		d.oversight(d.label("schema_registry_http_passwd"), "has no effect without schema_registry_http_user")
 	}
 	if c.RegistryUser != "" && d.set("schema_registry_bearer_token") {
-		d.warn(d.label("schema_registry_bearer_token") + " has no effect beside schema_registry_http_user")
+		d.oversight(d.label("schema_registry_bearer_token"), "has no effect beside schema_registry_http_user")
 	}
 }
 
 // validateRouting looks for routing that can't happen, and for keys that exclude each other.
 func (d *decoder) validateRouting() {
 	c := d.cfg
+	d.warnOfSlash()
 	d.exclusive("topic_template", "topic_key")
 	d.exclusive("message_key_template", "message_key_field")
 	if p, ok := d.find("partitioner"); ok && d.set("partitioner") {
@@ -201,12 +207,23 @@ func (d *decoder) validateRouting() {
 		return
 	}
 	if c.DynamicTopic && !c.Format.Bundles() {
-		d.warn(d.label("dynamic_topic") + " has no effect without topic_key")
+		d.oversight(d.label("dynamic_topic"), "has no effect without topic_key")
 	}
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
 			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
 	}
+}
+
+// warnOfSlash warns of a topic that Apache Kafka would refuse.
+func (d *decoder) warnOfSlash() {
+	topics := d.cfg.Topics
+	i := slices.IndexFunc(topics, func(t string) bool { return strings.Contains(t, foreignSlash) })
+	if i < 0 {
+		return
+	}
+	d.warn(fmt.Sprintf("%s has %s: Apache Kafka itself refuses a slash in the name of a topic, other brokers may take it",
+		d.label("topics"), shown(topics[i], holdsPassword(topics[i]))))
 }
 
 // exclusive notes that two options that mean the same thing are both set.
