@@ -31,7 +31,7 @@ MAX_GLIBC := 2.34
 
 .PHONY: help
 help: ## Print what there is.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
 
 .PHONY: build
 build: $(PLUGIN) ## Build the plugin and its private librdkafka into build/.
@@ -70,6 +70,9 @@ asan: ## Test the client binding under the address sanitizer.
 $(HOST): $(HOST_SOURCES) $(wildcard test/e2e/chost/*.h)
 	@mkdir -p $(BUILD)
 	$(CC) -O1 -g -Wall -Wextra -Werror -rdynamic -o $@ $(HOST_SOURCES) -ldl -lpthread
+
+.PHONY: broker
+broker: $(BROKER) ## Build a Kafka in one small program, for trying things: build/embedded -port 9092 -topic logs:1.
 
 $(BROKER): $(shell find test/e2e/embedded -name '*.go')
 	$(GO) build -o $@ ./test/e2e/embedded

@@ -137,13 +137,13 @@ func (in *Instance) postAll(s *state.Store, enc *encoder) {
 		}
 	}
 	if len(chunks) > 0 {
-		in.log.Info("chunks that a hot reload had handed to the last process are delivered", "taken_over", len(chunks))
+		in.log.Info("chunks that a hot reload had handed to the last process were found and will be delivered", "taken_over", len(chunks))
 	}
 }
 
 // completed is told of every chunk that has come to its end.
 func (in *Instance) completed(r *delivery.Receipt) {
-	in.scrape.Load().ObserveAck(time.Since(r.Posted()))
+	in.latency.Observe(time.Since(r.Posted()))
 	in.ledger.Completed(r)
 	in.custody.completed(r)
 }

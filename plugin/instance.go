@@ -45,8 +45,9 @@ type Instance struct {
 	line    *delivery.Line // nil unless ordered
 	clerk   *clerk
 	custody *custody
-	kept    sync.Once                        // the chunks of an earlier process were posted
-	schemas *schema.Source                   // nil unless the format needs a schema
+	kept    sync.Once      // the chunks of an earlier process were posted
+	schemas *schema.Source // nil unless the format needs a schema
+	latency *metrics.Latency
 	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
 	relay   *flblog.Relay
 	log     *slog.Logger
@@ -106,6 +107,7 @@ func New(o Options) (*Instance, error) {
 		relay:   o.Relay,
 		log:     log,
 		quiet:   newQuiet(log),
+		latency: metrics.NewLatency(),
 		jobs:    make(chan *job),
 		closing: make(chan struct{}),
 		gone:    make(chan struct{}),
@@ -154,7 +156,7 @@ func New(o Options) (*Instance, error) {
 
 // openMetrics begins to serve the metrics, if the section wants that.
 func (in *Instance) openMetrics(name string) {
-	in.scrape.Store(metrics.Open(metrics.Options{Listen: in.cfg.MetricsListen, Instance: name, Source: in, Logger: in.log}))
+	in.scrape.Store(metrics.Open(metrics.Options{Listen: in.cfg.MetricsListen, Instance: name, Source: in, Latency: in.latency, Logger: in.log}))
 }
 
 // courierOptions is the courier's part of the section.
@@ -320,6 +322,7 @@ func (in *Instance) Close() {
 		"records_acknowledged", st.Acked, "records_rejected", in.counts.rejectedInAll(), "dead_letters_in_topic", st.Letters, "dead_letters_in_file", in.clerk.written.Load(),
 		"duplicates_avoided", st.Avoided, "possible_duplicates", st.Doubtful, "receipts_left", in.ledger.Len())
 	in.scrape.Swap(nil).Close() // after the drain, which is worth watching; it logs through the relay
+	in.quiet.close()
 	in.relay.Close()
 }
 

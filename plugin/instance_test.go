@@ -281,8 +281,13 @@ func TestInstance_RejectedRecordIsLeftOutAndTold(t *testing.T) {
 			t.Errorf("rejected %d, log %q", b.counts.rejectedInAll(), b.host.lines)
 		}
 		b.flush(records(1, 5), true, OK)
+		b.flush(records(1, 5), true, OK)
 		if n := b.host.count("records can never be written"); n != 1 {
 			t.Errorf("%d lines within a minute", n)
+		}
+		time.Sleep(quietPeriod + 2*time.Second)
+		if b.host.count("records can never be written") != 2 || b.host.count("count=2") != 1 {
+			t.Errorf("what came in the minute is not told: %q", b.host.lines)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -9,18 +10,21 @@ import (
 // quietPeriod is how often one kind of line may appear.
 const quietPeriod = time.Minute
 
-// quiet writes each kind of line at most once a minute and counts what it left out, so
-// that a fault that comes with every chunk does not bury the log.
+// quiet writes each kind of line at most once a minute, so that a fault that comes with every
+// chunk does not bury the log. What came in between is told by one more line when the minute
+// is over, or at the end.
 type quiet struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	kinds map[string]*quietKind
+	kinds map[string]*quietKind // by message
 }
 
+// quietKind is a kind of line that was written less than a minute ago.
 type quietKind struct {
-	last time.Time
-	more int
+	more  int // cases since
+	args  []any
+	timer *time.Timer // ends the minute
 }
 
 func newQuiet(log *slog.Logger) *quiet {
@@ -30,23 +34,53 @@ func newQuiet(log *slog.Logger) *quiet {
 // warn writes the line, or counts n cases of it. The kind is the message: a constant text.
 func (q *quiet) warn(msg string, n int, args ...any) {
 	q.mu.Lock()
-	k := q.kinds[msg]
-	if k == nil {
-		k = &quietKind{}
-		q.kinds[msg] = k
-	}
-	now := time.Now()
-	if !k.last.IsZero() && now.Sub(k.last) < quietPeriod {
+	if k := q.kinds[msg]; k != nil {
 		k.more += n
+		k.args = args
 		q.mu.Unlock()
 		return
 	}
-	more := k.more
-	k.last, k.more = now, 0
+	q.kinds[msg] = &quietKind{timer: time.AfterFunc(quietPeriod, func() { q.over(msg) })}
 	q.mu.Unlock()
-	args = append(args, "count", n)
-	if more > 0 {
-		args = append(args, "not_logged_since", more)
+	q.write(msg, n, args)
+}
+
+// over ends the minute of a kind, or begins another one with what came in it.
+func (q *quiet) over(msg string) {
+	q.mu.Lock()
+	k := q.kinds[msg]
+	if k == nil { // close was quicker
+		q.mu.Unlock()
+		return
 	}
-	q.log.Warn(msg, args...) //nolint:sloglint // the text is a constant at every call of warn
+	n, args := k.more, k.args
+	if n == 0 {
+		delete(q.kinds, msg)
+	} else {
+		k.more, k.args = 0, nil
+		k.timer.Reset(quietPeriod)
+	}
+	q.mu.Unlock()
+	if n > 0 {
+		q.write(msg, n, args)
+	}
+}
+
+// close writes what is left.
+func (q *quiet) close() {
+	q.mu.Lock()
+	kinds := q.kinds
+	q.kinds = map[string]*quietKind{}
+	q.mu.Unlock()
+	for msg, k := range kinds {
+		k.timer.Stop()
+		if k.more > 0 {
+			q.write(msg, k.more, k.args)
+		}
+	}
+}
+
+// write writes a line for n cases; the attributes are those of the last one.
+func (q *quiet) write(msg string, n int, args []any) {
+	q.log.Warn(msg, append(slices.Clone(args), "count", n)...) //nolint:sloglint // the text is a constant at every call of warn
 }

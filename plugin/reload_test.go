@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -52,7 +53,7 @@ func (p *process) start(s settings) *section {
 	} else {
 		heir := in
 		var err error
-		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Heir: heir}); err != nil {
+		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir}); err != nil {
 			p.t.Fatal(err)
 		}
 	}
@@ -63,6 +64,13 @@ func (p *process) start(s settings) *section {
 
 // endByReload is the end of a pipeline for a hot reload, without what happens before.
 func (s *section) endByReload() { s.p.reg.End(s.context, true) }
+
+// deliver flushes as Fluent Bit does, until the chunk is done.
+func (s *section) deliver(chunk []byte) {
+	for s.Flush(chunk, "tag", true) != OK {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
 
 func (s *section) want(r Result, chunk []byte) {
 	s.p.t.Helper()
@@ -100,6 +108,24 @@ func TestReload_TheSameSectionGoesOn(t *testing.T) {
 		b.want(OK, records(10, 5))
 		p.wantStored(10)
 	})
+}
+
+// The counters of a section that comes back unchanged go on, that of the latency too.
+func TestReload_TheLatencyGoesOn(t *testing.T) {
+	addr := freeAddress(t)
+	inRealTime := settings{"metrics_listen": addr}
+	p := &process{t: t, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
+	defer p.reg.CloseAll()
+	a := p.start(inRealTime)
+	for i := range 3 {
+		a.deliver(records(10*i, 1))
+	}
+	a.endByReload()
+	b := p.start(inRealTime)
+	b.deliver(records(100, 1))
+	if body := scrape(t, addr); !strings.Contains(body, `kafka_reconnect_ack_latency_seconds_count{instance="test"} 4`) {
+		t.Errorf("%s", body)
+	}
 }
 
 // The section comes back with another password, say: a new client delivers what waits.

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -95,19 +96,26 @@ func each(counts map[string]int64, p put) {
 // latencyBuckets reach from a broker next door to an outage that a chunk waited through.
 var latencyBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 
-// newLatency makes the histogram of one instance. Observing takes no lock.
-func newLatency() prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{
+// Latency is the histogram of how long chunks take from being handed over to the
+// acknowledgement of their last record.
+type Latency struct{ histogram prometheus.Histogram }
+
+// NewLatency makes the histogram of one instance.
+func NewLatency() *Latency {
+	return &Latency{prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    prefix + "ack_latency_seconds",
 		Help:    "Time from handing a chunk to the client to the acknowledgement of its last record, one observation a chunk.",
 		Buckets: latencyBuckets,
-	})
+	})}
 }
+
+// Observe notes one chunk. It takes no lock.
+func (l *Latency) Observe(d time.Duration) { l.histogram.Observe(d.Seconds()) }
 
 // collector reads one instance when it is asked.
 type collector struct {
 	source  Source
-	latency prometheus.Histogram
+	latency *Latency
 }
 
 // Describe implements prometheus.Collector.
@@ -115,7 +123,7 @@ func (c collector) Describe(descs chan<- *prometheus.Desc) {
 	for i := range families {
 		descs <- families[i].desc
 	}
-	c.latency.Describe(descs)
+	c.latency.histogram.Describe(descs)
 }
 
 // Collect implements prometheus.Collector. The registry calls it on a goroutine of its own,
@@ -134,5 +142,5 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 			metrics <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
 		})
 	}
-	c.latency.Collect(metrics)
+	c.latency.histogram.Collect(metrics)
 }

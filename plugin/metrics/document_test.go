@@ -69,7 +69,7 @@ func existing(t *testing.T) []row {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	wrapped := prometheus.WrapRegistererWith(prometheus.Labels{"instance": "a"}, registry)
-	if err := wrapped.Register(collector{source: fake(full), latency: newLatency()}); err != nil {
+	if err := wrapped.Register(collector{source: fake(full), latency: NewLatency()}); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()

@@ -3,7 +3,6 @@ package metrics
 import (
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -15,6 +14,8 @@ type Options struct {
 	// Instance is the value of the label of that name.
 	Instance string
 	Source   Source
+	// Latency outlives the endpoint: a hot reload ends one and opens another.
+	Latency *Latency
 	// Logger is used until Close has returned.
 	Logger *slog.Logger
 }
@@ -33,14 +34,6 @@ type Endpoint struct {
 // second at most; when that fails it goes on in the background. It returns nil if there is
 // nothing to serve.
 func Open(o Options) *Endpoint { return shared.open(o) }
-
-// ObserveAck notes how long a chunk took from being handed over to the acknowledgement of
-// its last record.
-func (e *Endpoint) ObserveAck(d time.Duration) {
-	if e != nil {
-		e.collector.latency.Observe(d.Seconds())
-	}
-}
 
 // Close takes the instance out. The last one at an address ends its server and waits for it:
 // for a moment as long as a scrape is being answered, and no longer.
@@ -78,7 +71,7 @@ func (h *hub) open(o Options) *Endpoint {
 	e := &Endpoint{
 		hub: h, server: s, log: o.Logger,
 		registerer: prometheus.WrapRegistererWith(prometheus.Labels{"instance": o.Instance}, s.registry),
-		collector:  collector{source: o.Source, latency: newLatency()},
+		collector:  collector{source: o.Source, latency: o.Latency},
 	}
 	if err := e.registerer.Register(e.collector); err != nil {
 		o.Logger.Warn("the metrics of this instance are not served", "err", err)

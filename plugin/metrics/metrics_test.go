@@ -84,7 +84,7 @@ func newPlace() *place {
 
 func (p *place) open(t *testing.T, instance string, s Source) *Endpoint {
 	t.Helper()
-	e := p.hub.open(Options{Listen: "here:1", Instance: instance, Source: s, Logger: slog.New(slog.DiscardHandler)})
+	e := p.hub.open(Options{Listen: "here:1", Instance: instance, Source: s, Latency: NewLatency(), Logger: slog.New(slog.DiscardHandler)})
 	if e == nil {
 		t.Fatal("not served")
 	}
@@ -131,8 +131,8 @@ func TestScrape_Golden(t *testing.T) {
 	p := newPlace()
 	e := p.open(t, "kafka_reconnect.0", fake(full))
 	defer e.Close()
-	e.ObserveAck(3 * time.Millisecond)
-	e.ObserveAck(90 * time.Second)
+	e.collector.latency.Observe(3 * time.Millisecond)
+	e.collector.latency.Observe(90 * time.Second)
 	want, err := os.ReadFile("testdata/scrape.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestServer_SurvivesReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(instance string) *Endpoint {
-		return p.hub.open(Options{Listen: p.at, Instance: instance, Source: fake(full), Logger: log.logger()})
+		return p.hub.open(Options{Listen: p.at, Instance: instance, Source: fake(full), Latency: NewLatency(), Logger: log.logger()})
 	}
 	for range 20 {
 		old := open("a")
@@ -277,8 +277,8 @@ func TestServer_AddressInUse(t *testing.T) {
 			}
 			return idle{make(chan struct{}), new(sync.Once)}, nil
 		})
-		first := h.open(Options{Listen: "here:1", Instance: "a", Source: fake(full), Logger: log.logger()})
-		other := h.open(Options{Listen: "here:1", Instance: "b", Source: fake(full), Logger: second.logger()})
+		first := h.open(Options{Listen: "here:1", Instance: "a", Source: fake(full), Latency: NewLatency(), Logger: log.logger()})
+		other := h.open(Options{Listen: "here:1", Instance: "b", Source: fake(full), Latency: NewLatency(), Logger: second.logger()})
 		time.Sleep(10*time.Minute + time.Second)
 		synctest.Wait()
 		if tries.Load() != 1+10*60/5 || log.count("WARN") != 1 || log.count("metrics_listen=here:1") != 1 || log.count(errInUse.Error()) != 1 {
@@ -311,7 +311,7 @@ func TestServer_ListenerBreaks(t *testing.T) {
 			opened <- l
 			return l, nil
 		})
-		e := h.open(Options{Listen: "here:1", Instance: "a", Source: fake(full), Logger: log.logger()})
+		e := h.open(Options{Listen: "here:1", Instance: "a", Source: fake(full), Latency: NewLatency(), Logger: log.logger()})
 		_ = (<-opened).Close()
 		time.Sleep(retryEvery)
 		<-opened
@@ -338,7 +338,7 @@ func TestOpen_NameInUse(t *testing.T) {
 	e := p.open(t, "a", fake(full))
 	defer e.Close()
 	var log logBuffer
-	twin := p.hub.open(Options{Listen: "here:1", Instance: "a", Source: fake(full), Logger: log.logger()})
+	twin := p.hub.open(Options{Listen: "here:1", Instance: "a", Source: fake(full), Latency: NewLatency(), Logger: log.logger()})
 	if twin != nil || log.count("WARN") != 1 {
 		t.Errorf("%v, log: %s", twin, log.buf.String())
 	}
@@ -349,11 +349,10 @@ func TestOpen_NameInUse(t *testing.T) {
 }
 
 func TestOpen_Off(t *testing.T) {
-	e := Open(Options{Instance: "a", Source: fake(full), Logger: slog.New(slog.DiscardHandler)})
+	e := Open(Options{Instance: "a", Source: fake(full), Latency: NewLatency(), Logger: slog.New(slog.DiscardHandler)})
 	if e != nil {
 		t.Fatal("served without an address")
 	}
-	e.ObserveAck(time.Second)
 	e.Close()
 	if len(shared.servers) != 0 {
 		t.Error("a server was made")
@@ -370,7 +369,7 @@ func TestEndpoint_ConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for range 20 {
 				e := p.open(t, name, fake(full))
-				e.ObserveAck(time.Millisecond)
+				e.collector.latency.Observe(time.Millisecond)
 				e.Close()
 			}
 		})
@@ -381,10 +380,10 @@ func TestEndpoint_ConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func BenchmarkObserveAck(b *testing.B) {
-	e := &Endpoint{collector: collector{latency: newLatency()}}
+func BenchmarkLatency(b *testing.B) {
+	l := NewLatency()
 	b.ReportAllocs()
 	for b.Loop() {
-		e.ObserveAck(3 * time.Millisecond)
+		l.Observe(3 * time.Millisecond)
 	}
 }

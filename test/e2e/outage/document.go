@@ -55,8 +55,12 @@ func summary(results []*Result) string {
 			failed++
 		}
 	}
-	return fmt.Sprintf("%d runs, %s records logged: **%s lost**, **%s doubled** (%s in flight when the agent ended). All bars were kept in %d runs, and not in %d.",
-		len(results), thousands(accepted), thousands(lost), thousands(doubled), thousands(allowed), len(results)-failed, failed)
+	kept := "All bars were kept in every run."
+	if failed > 0 {
+		kept = fmt.Sprintf("All bars were kept in %d runs, and not in %d.", len(results)-failed, failed)
+	}
+	return fmt.Sprintf("%d runs, %s records logged: **%s lost**, **%s doubled** (%s in flight when the agent ended). %s",
+		len(results), thousands(accepted), thousands(lost), thousands(doubled), thousands(allowed), kept)
 }
 
 func row(run Run, r *Result) string {
