@@ -62,7 +62,8 @@ var Sections = []Section{
 	{
 		Title: "Dead letters",
 		Intro: "A record that can never be written is set aside, so that its neighbours are: it goes to the targets that are" +
-			" set here, and is counted and logged in any case. [dead-letter.md](dead-letter.md) tells which records those" +
+			" set here, and is counted and logged in any case: a line for each kind at most once a minute, whose `count` is how" +
+			" many records it stands for. [dead-letter.md](dead-letter.md) tells which records those" +
 			" are, what a letter holds and how to send it again.",
 		Options: deadLetterOptions,
 	},
@@ -109,9 +110,10 @@ var basicOptions = []Option{
 	}, func(c *Config) *bool { return &c.Strict }),
 	choice(Option{
 		Name: "log_level", Default: "info",
-		Doc: "The lowest level that this output logs.",
+		Doc: "How severe a line of this output must be to be logged: of this level or above.",
 		Note: "Fluent Bit's core takes this key for itself and filters the lines of the section by it; the plugin" +
-			" never sees it. The level of librdkafka's own lines is `rdkafka.log_level` (0 to 7).",
+			" never sees it. Without it the `log_level` of `[SERVICE]` holds." +
+			" The level of librdkafka's own lines is `rdkafka.log_level` (0 to 7).",
 	}, logLevels, func(c *Config) *LogLevel { return &c.LogLevel }),
 }
 
@@ -164,8 +166,9 @@ var deadLetterOptions = []Option{
 	}, topicErrorPolicies, func(c *Config) *TopicErrorPolicy { return &c.OnTopicError }),
 	duration(Option{
 		Name: "unknown_topic_wait", Default: "30s",
-		Doc:  "With `on_topic_error dead_letter` or `drop`: how long a topic must be unknown before that happens.",
-		Note: "A topic that is just being created is unknown for a moment, and so is every topic while a cluster starts.",
+		Doc: "With `on_topic_error dead_letter` or `drop`: how long a topic must be unknown before that happens.",
+		Note: "A topic that is just being created is unknown for a moment, and so is every topic while a cluster starts." +
+			" It is checked about every two thirds of `stall_timeout` (10 s by default), and the first report takes as long.",
 	}, 0, 24*time.Hour, func(c *Config) *time.Duration { return &c.UnknownTopicWait }),
 }
 

@@ -80,15 +80,17 @@ var deliveryOptions = append(prefixed(
 	}, 100*ms, 10*time.Minute, func(c *Config) *time.Duration { return &c.ReloadTimeout }),
 	size(Option{
 		Name: "custody_limit", Default: "256MiB",
-		Doc:  "How many bytes may be taken over at a hot reload, on top of `queue_limit`.",
-		Note: "Chunks beyond it keep the reload waiting.",
+		Doc: "How many bytes may be taken over at a hot reload, on top of `queue_limit`.",
+		Note: "Custody: Fluent Bit has been told OK for such a chunk and forgets it, though Kafka does not have it yet; from" +
+			" then on the plugin alone answers for it. Chunks beyond the limit are not taken over and keep the reload waiting.",
 	}, 0, 64*gib, func(c *Config) *int64 { return &c.CustodyLimit }),
 	text(Option{
 		Name: "state_path", Allowed: "the path of a directory; a missing one is made",
 		Doc: "The directory for what must outlive the process; without it that is in memory only.",
 		Note: "It holds which chunks were delivered while Fluent Bit still has them, so that they are not written again after a" +
-			" crash or a stop, and the chunks that a hot reload has handed over. Sections and processes may share it. Nothing is" +
-			" written while chunks are acknowledged in time. Another value takes effect at the next start, not at a reload.",
+			" crash or a stop (only what was in flight may be), and the chunks that a hot reload has handed over. Sections and" +
+			" processes may share it. Nothing is written while chunks are acknowledged in time. Another value" +
+			" takes effect at the next start, not at a reload.",
 	}, func(c *Config) *string { return &c.StatePath }),
 	yesNo(Option{
 		Name: "ordered", Default: "false",
