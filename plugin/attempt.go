@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"math"
 	"time"
 
 	"out_kafka_reconnect/plugin/delivery"
@@ -67,7 +68,10 @@ func (a *attempt) run() outcome {
 		}
 	}
 	a.receipt = r
-	o := a.wait(r, expires, refusal)
+	o := notInTurn
+	if !r.Held() {
+		o = a.wait(r, expires, refusal)
+	}
 	a.receipt = nil
 	if o != delivered && a.own {
 		o = a.takeOver(r)
@@ -123,19 +127,14 @@ func (a *attempt) identify() delivery.Key {
 
 // post hands the chunk over to the courier, or says why not.
 func (a *attempt) post() (*delivery.Receipt, outcome) {
+	at := delivery.Place{First: true}
 	if a.in.line != nil {
 		a.in.line.Lock()
 		defer a.in.line.Unlock()
-		may, skipped := a.in.line.Turn(a.identify())
-		if skipped > 0 {
-			a.in.quiet.warn("chunks did not come back and are no longer waited for, later ones go first", skipped)
-		}
-		if !may {
-			return nil, notInTurn
-		}
+		at = a.in.line.Place(a.identify())
 	}
 	if !a.enc.ready() {
-		a.turnAway()
+		a.turnAway(at)
 		return nil, schemaUnknown
 	}
 	b := a.enc.encode(a.job.chunk, a.job.tag, time.Now())
@@ -144,16 +143,19 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 		unusable = a.enc.faults.unusable
 	}
 	if len(b.Messages) == 0 && len(unusable) == 0 {
+		a.passed(at, nil)
 		return nil, a.nothing()
 	}
-	r := a.in.courier.Post(a.job.tag, b, len(unusable), a.spare)
+	spare := a.spare
+	if at.Awaited {
+		spare = math.MaxInt64 // what waits for it takes up the room
+	}
+	r := a.in.courier.PostAt(at, a.job.tag, b, len(unusable), spare)
 	if r == nil {
-		a.turnAway()
+		a.turnAway(at)
 		return nil, queueFull
 	}
-	if a.in.line != nil {
-		a.in.line.Passed(a.identify())
-	}
+	a.passed(at, r)
 	if a.own {
 		a.in.courier.Own(r)
 		if r.Short() { // given up before it was ours
@@ -166,9 +168,16 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 }
 
 // turnAway keeps the chunk's place in the order for its next attempt.
-func (a *attempt) turnAway() {
+func (a *attempt) turnAway(at delivery.Place) {
 	if a.in.line != nil {
-		a.in.line.Refused(a.identify())
+		a.in.line.Refused(a.identify(), at)
+	}
+}
+
+// passed notes that the chunk is in, or that there is nothing in it.
+func (a *attempt) passed(at delivery.Place, r *delivery.Receipt) {
+	if a.in.line != nil {
+		a.in.line.Passed(a.identify(), at, r)
 	}
 }
 

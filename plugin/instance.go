@@ -136,15 +136,15 @@ func New(o Options) (*Instance, error) {
 		return nil, err
 	}
 	in.sup = sup
-	if o.Config.Ordered {
-		in.line = delivery.NewLine(o.Config.OrderedWait)
-	}
 	if o.Heir != nil {
 		in.inherit(o.Heir)
 	} else {
 		in.courier = delivery.New(in.courierOptions(), sup)
 		in.clerk.courier = in.courier
 		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
+	}
+	if o.Config.Ordered {
+		in.line = delivery.NewLine(o.Config.OrderedWait, in.courier, in.skipped)
 	}
 	in.openMetrics(o.Name)
 	if o.Heir == nil {
@@ -291,6 +291,9 @@ func (in *Instance) end() bool {
 	in.closed = true
 	close(in.closing)
 	in.schemas.Close()
+	if in.line != nil {
+		in.line.Close()
+	}
 	if in.parked != nil {
 		in.parked.Stop()
 	}

@@ -3,11 +3,11 @@ package plugin
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect/reconnecttest"
 )
 
@@ -117,29 +117,84 @@ func TestOrdered_AChunkThatStaysAwayIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestLine(t *testing.T) {
-	l := delivery.NewLine(time.Hour)
-	key := func(n int) delivery.Key { return delivery.KeyOf("tag", fmt.Append(nil, n)) }
-	pass := func(n int, want bool) {
-		t.Helper()
-		if may, skipped := l.Turn(key(n)); may != want || skipped != 0 {
-			t.Fatalf("chunk %d: may %v, want %v; %d skipped", n, may, want, skipped)
+// After an outage with more than fits, new chunks keep coming while the old ones come back one by
+// one: it must catch up as soon as those are all back.
+func TestOrdered_CatchesUpUnderTraffic(t *testing.T) {
+	inBubble(t, settings{"ordered": "on", "queue_limit": "1MiB"}, func(b *bench) {
+		b.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		var waiting [][]byte
+		next := 0
+		tick := func() {
+			chunk := records(10*next, 10)
+			if next < 5 {
+				chunk = bigChunk(fmt.Sprint(next))
+			}
+			next++
+			if b.Flush(chunk, "tag", false) != OK {
+				waiting = append(waiting, chunk)
+			}
 		}
-	}
-	pass(1, true) // an empty line holds nobody up
-	l.Passed(key(1))
-	pass(2, true)
-	l.Refused(key(2))
-	pass(3, false)
-	pass(4, false)
-	l.Passed(key(4)) // it was not its turn
-	pass(3, false)
-	pass(2, true)
-	l.Passed(key(2))
-	pass(4, false)
-	pass(3, true)
-	l.Passed(key(3))
-	pass(4, true)
-	l.Passed(key(4))
-	pass(5, true)
+		retry := func() { // in the reverse order
+			slices.Reverse(waiting)
+			waiting = slices.DeleteFunc(waiting, func(c []byte) bool { return b.Flush(c, "tag", false) == OK })
+		}
+		for range 15 {
+			tick()
+			time.Sleep(time.Second)
+		}
+		b.net.Set(reconnecttest.Serving)
+		for second := range 60 {
+			tick()
+			if second%10 == 9 {
+				retry()
+			}
+			time.Sleep(time.Second)
+		}
+		retry()
+		time.Sleep(5 * time.Second)
+		retry()
+		if len(waiting) != 0 {
+			t.Errorf("%d chunks still wait a minute after the outage", len(waiting))
+		}
+		last := -1
+		for _, m := range b.net.Messages() {
+			_, text, _ := strings.Cut(m.Value, `"seq":"`)
+			number, err := strconv.Atoi(strings.TrimRight(text, `"}`))
+			if err != nil || number < 50 {
+				continue // a big one
+			}
+			if number < last {
+				t.Fatalf("%d stands behind %d", number, last)
+			}
+			last = number
+		}
+	})
+}
+
+// Fluent Bit's default is to give a chunk up after its second attempt. Those that were given up
+// must not take the later ones along.
+func TestOrdered_LosesNoMoreThanTheHostGivesUp(t *testing.T) {
+	inBubble(t, settings{"ordered": "on", "queue_limit": "1MiB", "ordered_wait": "1m"}, func(b *bench) {
+		b.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		for i := range 5 { // flushed twice, then dropped
+			chunk := bigChunk(fmt.Sprint(i))
+			b.flush(chunk, false, Retry)
+			b.flush(chunk, false, Retry)
+		}
+		b.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		for i := range 40 {
+			chunk := records(100*i, 10)
+			if b.Flush(chunk, "tag", false) != OK {
+				b.Flush(chunk, "tag", false)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := len(b.stored()); n < 400 {
+			t.Errorf("%d records stored", n)
+		}
+	})
 }

@@ -59,6 +59,11 @@ func (in *Instance) reject(r delivery.Rejected) {
 	in.clerk.keep(l)
 }
 
+// skipped tells of chunks that ordered mode does not wait for any longer.
+func (in *Instance) skipped(n int) {
+	in.quiet.warn("chunks did not come back and are no longer waited for, later ones go first", n)
+}
+
 // drops tells whether records of this kind are kept nowhere.
 func (in *Instance) drops(k deadletter.Kind) bool {
 	return !in.clerk.hasTarget() || k.OperatorCanFix() && in.cfg.OnTopicError == config.TopicErrorDrop

@@ -42,7 +42,7 @@ func TestDecode_Defaults(t *testing.T) {
 		ReloadTimeout:       10 * time.Second,
 		ReceiptTTL:          time.Hour,
 		CustodyLimit:        256 << 20,
-		OrderedWait:         5 * time.Minute,
+		OrderedWait:         time.Minute,
 		DeadLetterFileLimit: 100 << 20,
 		DeadLetterFileKeep:  5,
 		OnTopicError:        TopicErrorRetry,

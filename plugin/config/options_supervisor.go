@@ -99,7 +99,7 @@ var deliveryOptions = append(prefixed(
 			" throughput: one round trip a chunk, and a record that waits holds up everything behind it.",
 	}, func(c *Config) *bool { return &c.Ordered }),
 	duration(Option{
-		Name: "ordered_wait", Default: "5m",
+		Name: "ordered_wait", Default: "1m",
 		Doc:  "With `ordered`: how long a chunk that did not fit into `queue_limit` is waited for before later ones go first.",
 		Note: "Above the longest wait of Fluent Bit between two attempts (`scheduler.cap`).",
 	}, sec, 24*time.Hour, func(c *Config) *time.Duration { return &c.OrderedWait }),

@@ -173,6 +173,9 @@ func New(o Options, s Sender) *Courier {
 func (c *Courier) Reconfigure(o Options, s Sender) {
 	c.mu.Lock()
 	c.o, c.sender, c.current = o, s, nil
+	for _, p := range c.ready {
+		p.receipt.held = false // the line that held it is the old one's
+	}
 	c.mu.Unlock()
 	c.nudge()
 }
@@ -204,7 +207,14 @@ func (c *Courier) room(size int64) bool { return c.queued == 0 || c.queued+size 
 // the chunk that have no message and are to be accounted for too, see Receipt.Unusable. The
 // tag is copied, and the batch may be reused after the return.
 func (c *Courier) Post(tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
+	return c.PostAt(Place{First: true}, tag, b, unusable, spare)
+}
+
+// PostAt is Post for a chunk with a place in a line: if it is not first, its messages wait
+// until the line lets it go on.
+func (c *Courier) PostAt(at Place, tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
 	r := newReceipt(c, tag, len(b.Messages), unusable)
+	r.number, r.held = at.number, !at.First
 	c.mu.Lock()
 	if c.stopped || !c.room(sizeOf(b)-spare) {
 		c.mu.Unlock()
@@ -233,6 +243,14 @@ func (c *Courier) Post(tag string, b *reconnect.Batch, unusable int, spare int64
 	c.mu.Unlock()
 	c.nudge()
 	return r
+}
+
+// release lets a chunk go on that was held for its place in a line.
+func (c *Courier) release(r *Receipt) {
+	c.mu.Lock()
+	r.held = false
+	c.mu.Unlock()
+	c.nudge()
 }
 
 // Supply gives the bytes of a chunk again to a receipt that is short of some. The tag is

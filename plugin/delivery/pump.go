@@ -85,7 +85,7 @@ func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 		}
 	}
 	for _, list := range []*[]*part{&c.returned, &c.ready} {
-		if i := slices.IndexFunc(*list, c.mayGo); i >= 0 {
+		if i := c.firstToGo(*list); i >= 0 {
 			p := (*list)[i]
 			*list = slices.Delete(*list, i, i+1)
 			return c.lend(p), at
@@ -106,6 +106,25 @@ func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 		return c.lend(p), at
 	}
 	return nil, at
+}
+
+// firstToGo is the index of the part that goes next: the first that may, and with Ordered the
+// one whose chunk came first, as chunks with a place in a line may have come in any order. It
+// is -1 if there is none.
+func (c *Courier) firstToGo(list []*part) int {
+	first := -1
+	for i, p := range list {
+		if !c.mayGo(p) {
+			continue
+		}
+		if !c.o.Ordered {
+			return i
+		}
+		if first < 0 || p.receipt.number < list[first].receipt.number {
+			first = i
+		}
+	}
+	return first
 }
 
 // wakeDelayed makes ready what was delayed until now, and returns when the next is due.
@@ -133,11 +152,14 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && !p.receipt.held && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.
 func (c *Courier) mayGo(p *part) bool {
+	if p.receipt.held {
+		return false
+	}
 	if len(c.barred) > 0 && slices.ContainsFunc(p.topics, func(t string) bool { return c.barred[t] != nil }) {
 		return false
 	}

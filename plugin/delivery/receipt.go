@@ -17,6 +17,8 @@ type Receipt struct {
 	done    chan struct{}
 
 	// Guarded by the courier's mu until done is closed.
+	number   uint64 // place in the order; 0 without one
+	held     bool   // must not go out before what stands in front of it in a line
 	messages int
 	open     int   // messages and unusable entries that have not come to their end
 	avoided  bool  // counted as avoided duplicates
@@ -46,6 +48,13 @@ func newReceipt(c *Courier, tag string, messages, unusable int) *Receipt {
 
 // Done is closed when every message has come to its end.
 func (r *Receipt) Done() <-chan struct{} { return r.done }
+
+// Held tells whether the chunk waits for one that came before it and is not in yet.
+func (r *Receipt) Held() bool {
+	r.courier.mu.Lock()
+	defer r.courier.mu.Unlock()
+	return r.held
+}
 
 // Blocked returns a channel that is closed when all that is left waits for an operator: a
 // topic is unknown, or closed to us.
