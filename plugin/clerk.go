@@ -32,6 +32,8 @@ type clerk struct {
 
 	mu      sync.Mutex
 	queue   []letters // for the file
+	pending int64     // bytes of them
+	limit   int64     // of those bytes: the rest of the room is for what can be written
 	running bool      // a goroutine writes
 	closing chan struct{}
 	writing sync.WaitGroup
@@ -47,7 +49,7 @@ type letters struct {
 // newClerk opens the targets of the section.
 func newClerk(c *config.Config, q *quiet, log *slog.Logger) (*clerk, error) {
 	k := &clerk{
-		quiet: q, log: log, closing: make(chan struct{}),
+		quiet: q, log: log, closing: make(chan struct{}), limit: c.QueueLimit / 2,
 		topic: deadletter.Topic{Name: c.DeadLetterTopic, MaxBytes: c.MaxMessageBytes()},
 	}
 	if c.DeadLetterFile == "" {
@@ -72,6 +74,10 @@ func (k *clerk) keep(l letters) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.pending > 0 && k.pending+l.rejected.Size() > k.limit && k.courier.Forgo(l.rejected) {
+		return
+	}
+	k.pending += l.rejected.Size()
 	k.queue = append(k.queue, l)
 	if !k.running && !k.closed() {
 		k.running = true
@@ -101,6 +107,9 @@ func (k *clerk) write() {
 		k.queue = k.queue[1:]
 		k.mu.Unlock()
 		if k.writeAll(&l) {
+			k.mu.Lock()
+			k.pending -= l.rejected.Size()
+			k.mu.Unlock()
 			k.post(l)
 			continue
 		}

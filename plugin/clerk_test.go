@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -197,6 +199,34 @@ func TestClerk_TriesAFileAgain(t *testing.T) {
 		b.flush(records(1, 5), true, OK)
 		if got := lettersIn(t, path); len(got) != 1 || got[0].Value != rejected3 {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A file that takes nothing must not take the room of the good records.
+func TestClerk_AFullDiskLeavesRoom(t *testing.T) {
+	path := letterFile(t)
+	inBubble(t, settings{"dead_letter_file": path, "queue_limit": "1MiB"}, func(b *bench) {
+		b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if strings.Contains(m.Value, "zzz") {
+				return &reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true}
+			}
+			return nil
+		}
+		mend := obstruct(t, path)
+		var bad [][]byte
+		for i := range 20 { // four times the room
+			bad = append(bad, record(fmt.Sprint(i, strings.Repeat("z", 200_000))))
+			b.flush(bad[i], true, Retry)
+		}
+		b.flush(records(1, 100), true, OK)
+		mend()
+		for len(bad) > 0 {
+			bad = slices.DeleteFunc(bad, func(c []byte) bool { return b.Flush(c, "tag", true) == OK })
+			time.Sleep(time.Second)
+		}
+		if got := lettersIn(t, path); len(got) != 20 {
+			t.Errorf("%d letters", len(got))
 		}
 	})
 }

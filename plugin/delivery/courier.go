@@ -67,7 +67,11 @@ type Rejected struct {
 	receipt *Receipt
 	count   int
 	size    int64
+	origin  []int // of the messages in the chunk; nil for entries without a message
 }
+
+// Size is what the messages count against the limit, in bytes.
+func (r Rejected) Size() int64 { return r.size }
 
 // Trouble is messages of one chunk that came back and wait for another try.
 type Trouble struct {
@@ -192,14 +196,15 @@ func (c *Courier) Stop() {
 	<-c.ended
 }
 
-// Room tells whether a chunk of that many bytes would be taken. An empty courier takes any.
+// Room tells whether a chunk of that many bytes would be taken. A courier that is empty, but for
+// what waits for an operator, takes any.
 func (c *Courier) Room(size int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.room(size)
 }
 
-func (c *Courier) room(size int64) bool { return c.queued == 0 || c.queued+size <= c.o.Limit }
+func (c *Courier) room(size int64) bool { return c.queued <= c.stuck || c.queued+size <= c.o.Limit }
 
 // Post takes the messages of a chunk over and returns their receipt, or nil when there is
 // no room; spare is how many bytes there may be above the limit. They are handed over at
@@ -323,13 +328,26 @@ func (c *Courier) Account(rej Rejected) {
 	}
 }
 
+// Forgo gives the bytes of rejected messages up, as their dead-letter target takes none: Fluent
+// Bit has the chunk too and comes back with it. It returns false if the bytes are here only.
+func (c *Courier) Forgo(rej Rejected) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rej.origin == nil || rej.receipt.owned {
+		return false
+	}
+	c.queued -= rej.size
+	rej.receipt.forgo(rej.origin)
+	return true
+}
+
 // PostLetters sends copies of rejected messages to the dead-letter topic, one for each. A
 // message is accounted for when its copy was acknowledged. If copies are rejected too, the
 // Rejected gives the letters back, and its failures name them by their index.
 func (c *Courier) PostLetters(rej Rejected, b *reconnect.Batch, letters any) {
 	c.mu.Lock()
 	p := newPart(rej.receipt, b, nil)
-	p.letters = letters
+	p.letters, p.origin = letters, rej.origin
 	c.queued += p.size - rej.size
 	c.ready = append(c.ready, p)
 	c.mu.Unlock()

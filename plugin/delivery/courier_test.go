@@ -348,7 +348,9 @@ func TestCourier_SendsOnlyWhatCameBack(t *testing.T) {
 func TestCourier_RoomIsBounded(t *testing.T) {
 	inBubble(t, Options{Limit: 1000}, func(r *rig) {
 		big := "t:" + strings.Repeat("x", 5000)
-		r.post("a", big) // an empty courier takes any
+		r.post("a", "bad:1")
+		r.wantSent("bad:1")[0].all(noTopic)
+		r.post("a", big) // a courier with nothing but what is stuck takes any
 		if x := r.Post("a", batchOf("t:1"), 0, 0); x != nil || r.Room(1) {
 			t.Error("above the limit")
 		}
@@ -359,7 +361,7 @@ func TestCourier_RoomIsBounded(t *testing.T) {
 			h.report(nil)
 		}
 		r.post("a", "t:1", "t:2")
-		if !r.Room(500) || r.Room(700) {
+		if !r.Room(300) || r.Room(500) {
 			t.Errorf("%+v", r.Status())
 		}
 	})
@@ -525,6 +527,41 @@ func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
 		r.Supply(z, "t", batchOf("bad:4"))
 		r.wantSent("bad:4")[0].report(nil)
 		r.wantComplete(z, true)
+	})
+}
+
+// Letters that nobody takes may not fill the room either: the chunk is supplied again, and its
+// bad message rejected again.
+func TestCourier_LettersThatNobodyTakesLeaveRoom(t *testing.T) {
+	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+		var rejected []Rejected
+		o := r.o
+		o.Reject = func(x Rejected) { rejected = append(rejected, x) }
+		r.Reconfigure(o, r.s)
+		var chunks []*Receipt
+		for i := range 4 {
+			chunks = append(chunks, r.post("a", fmt.Sprintf("t:%d", i)))
+			r.s.take()[0].all(refused)
+			r.PostLetters(rejected[i], batchOf(fmt.Sprintf("dlq:%d", i)), "letters")
+			for _, h := range r.s.take() {
+				h.all(noTopic)
+			}
+		}
+		if !r.Room(400) {
+			t.Errorf("%+v", r.Status())
+		}
+		short := 0
+		for _, x := range chunks {
+			if x.Short() {
+				short++
+			}
+		}
+		if short != 2 {
+			t.Errorf("%d chunks are needed again", short)
+		}
+		if r.Forgo(chunks[0].Unusable(1)) {
+			t.Error("an entry without a message is here only")
+		}
 	})
 }
 

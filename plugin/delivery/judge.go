@@ -242,17 +242,16 @@ func (c *Courier) letWait(r *result, list []int) {
 // that their bytes are given up, as Fluent Bit has them too and comes back with them, so
 // that a bad topic does not keep the good ones from their room.
 func (c *Courier) wait(p *part, t *trouble, first bool) {
-	if !p.receipt.owned && p.letters == nil && len(t.parts) > 0 && c.stuck+p.size > c.o.Limit/2 {
+	if needed := p.needed(); needed != nil && len(t.parts) > 0 && c.stuck+p.size > c.o.Limit/2 {
 		c.queued -= p.size
-		p.receipt.forgone = append(p.receipt.forgone, p.chunkIndexes()...)
-		slices.Sort(p.receipt.forgone)
+		p.receipt.forgo(needed)
+		return
+	}
+	c.stuck += p.size
+	if first {
+		t.parts = slices.Insert(t.parts, 0, p)
 	} else {
-		c.stuck += p.size
-		if first {
-			t.parts = slices.Insert(t.parts, 0, p)
-		} else {
-			t.parts = append(t.parts, p)
-		}
+		t.parts = append(t.parts, p)
 	}
 	p.receipt.wait(p.messages)
 }
@@ -294,14 +293,15 @@ func (c *Courier) reject(r *result, list []int) {
 func (c *Courier) rejectPart(r *result, p *part, failure func(i int) reconnect.Failure) {
 	rej := Rejected{
 		Tag: p.receipt.tag, Batch: p.batch, Failures: make([]reconnect.Failure, p.messages), Letters: p.letters,
-		receipt: p.receipt, count: p.messages, size: p.size,
+		receipt: p.receipt, count: p.messages, size: p.size, origin: p.origin,
 	}
 	for i := range rej.Failures {
 		rej.Failures[i] = failure(i)
 		rej.Failures[i].Index = p.at(i)
 	}
 	if p.letters == nil {
-		p.receipt.rejected = append(p.receipt.rejected, p.chunkIndexes()...)
+		rej.origin = p.chunkIndexes()
+		p.receipt.rejected = append(p.receipt.rejected, rej.origin...)
 	}
 	c.queued += rej.size
 	r.rejected = append(r.rejected, rej)

@@ -28,8 +28,10 @@ type part struct {
 	alone bool
 	// probe: sent to find out whether its topic works again.
 	probe bool
-	// letters is set for copies that go to the dead-letter topic.
+	// letters is set for copies that go to the dead-letter topic; origin lists the messages of the
+	// chunk that they stand for, nil if those are entries without a message.
 	letters any
+	origin  []int
 	// sent is when the pump handed the part over; zero if the flush itself did.
 	sent time.Time
 	// tries counts how often the messages came back; due is when to send them again.
@@ -68,6 +70,19 @@ func (p *part) chunkIndexes() []int {
 	return upTo(0, p.messages)
 }
 
+// needed lists the messages of the chunk that must be supplied again when the bytes of the
+// part are given up; nil if that can't be done.
+func (p *part) needed() []int {
+	switch {
+	case p.receipt.owned:
+		return nil
+	case p.letters != nil:
+		return p.origin
+	default:
+		return p.chunkIndexes()
+	}
+}
+
 // pick makes a part of some messages of a batch that holds those of the part, by position
 // in the part and in the batch.
 func (p *part) pick(b *reconnect.Batch, inPart, inBatch []int) *part {
@@ -76,6 +91,11 @@ func (p *part) pick(b *reconnect.Batch, inPart, inBatch []int) *part {
 		index[i] = p.at(x)
 	}
 	q := newPart(p.receipt, b.Pick(inBatch), index)
+	if p.origin != nil {
+		for _, x := range inPart {
+			q.origin = append(q.origin, p.origin[x])
+		}
+	}
 	q.letters, q.tries = p.letters, p.tries
 	return q
 }

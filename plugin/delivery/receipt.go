@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"container/list"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,6 +103,14 @@ func (r *Receipt) settle(n int) {
 		r.courier.completed(r)
 	}
 	r.wait(0)
+}
+
+// forgo notes messages whose bytes are given up, to be supplied again; the courier's mu is held.
+func (r *Receipt) forgo(index []int) {
+	r.forgone = append(r.forgone, index...)
+	slices.Sort(r.forgone)
+	r.rejected = slices.DeleteFunc(r.rejected, func(i int) bool { return slices.Contains(index, i) })
+	r.wait(len(index))
 }
 
 // wait counts n more messages as waiting for an operator; the courier's mu is held.
