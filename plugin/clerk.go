@@ -150,11 +150,9 @@ func (k *clerk) post(l letters) {
 // refused deals with letters that the dead-letter topic itself has refused: those that are
 // too large are cut further, the rest is lost to the topic.
 func (k *clerk) refused(r delivery.Rejected) {
-	all := r.Letters.([]deadletter.Letter)
-	list := make([]deadletter.Letter, len(r.Failures))
+	list := lettersOf(r)
 	largest, tooLarge := 0, true
 	for i, f := range r.Failures {
-		list[i] = all[f.Index]
 		largest = max(largest, int(r.Batch.Messages[i].ValLen)+int(max(r.Batch.Messages[i].KeyLen, 0)))
 		tooLarge = tooLarge && deadletter.KindOf(f) == deadletter.TooLarge
 	}
@@ -166,6 +164,16 @@ func (k *clerk) refused(r delivery.Rejected) {
 	k.log.Error("dead letters were refused by the dead-letter topic",
 		"count", len(list), "topic", k.topic.Name, "code", r.Failures[0].Code, "err", r.Failures[0].Text, "in_file", k.file != nil)
 	k.courier.Account(r)
+}
+
+// lettersOf lists the letters of a Rejected that holds copies for the dead-letter topic.
+func lettersOf(r delivery.Rejected) []deadletter.Letter {
+	all := r.Letters.([]deadletter.Letter)
+	list := make([]deadletter.Letter, len(r.Failures))
+	for i, f := range r.Failures {
+		list[i] = all[f.Index]
+	}
+	return list
 }
 
 // close ends the writing, and returns what is not written yet.

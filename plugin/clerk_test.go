@@ -273,6 +273,30 @@ func TestClerk_LettersAreInherited(t *testing.T) {
 }
 
 // A letter that waits for its topic goes on too, under other settings.
+// The dead-letter topic was misspelt, and a reload corrects it.
+func TestClerk_LettersGoToACorrectedTopic(t *testing.T) {
+	inProcess(t, func(p *process) {
+		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if m.Topic == "daed" {
+				return &unknownTopic
+			}
+			return rejects(m)
+		}
+		a := p.start(settings{"dead_letter_topic": "daed"})
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b := p.start(settings{"dead_letter_topic": "dead"})
+		time.Sleep(time.Second)
+		b.want(OK, records(1, 5))
+		if got := (&bench{net: p.net}).inTopic("dead"); len(got) != 1 {
+			t.Errorf("letters %q", got)
+		}
+		if st := b.courier.Status(); len(st.Topics) != 0 || st.Queued != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 func TestClerk_LettersForTheTopicAreInherited(t *testing.T) {
 	inProcess(t, func(p *process) {
 		var made atomic.Bool

@@ -184,7 +184,9 @@ func (in *Instance) courierOptions() delivery.Options {
 func (in *Instance) inherit(old *Instance) {
 	in.courier, in.ledger, in.clerk.courier = old.courier, old.ledger, old.courier
 	in.kept.Do(func() {}) // the courier has them
-	in.courier.Reconfigure(in.courierOptions(), in.sup)
+	for _, r := range in.courier.Reconfigure(in.courierOptions(), in.sup) {
+		in.clerk.post(letters{rejected: r, list: lettersOf(r)}) // they are in the file, if there is one
+	}
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
 	for _, l := range old.clerk.close() {
 		in.clerk.keep(l)

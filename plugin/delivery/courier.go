@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -172,16 +173,39 @@ func New(o Options, s Sender) *Courier {
 	return c
 }
 
-// Reconfigure goes on with other options and another sender. What the old sender still has
-// in hands comes back when it is closed, and goes to the new one.
-func (c *Courier) Reconfigure(o Options, s Sender) {
+// Reconfigure goes on with other options and another sender. What the old sender still has in
+// hands comes back when it is closed, and goes to the new one. It returns the letters that
+// wait, as the dead-letter topic may be another one: they are to be posted again.
+func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
+	defer c.nudge()
+	defer c.mu.Unlock()
 	c.o, c.sender, c.current = o, s, nil
 	for _, p := range c.ready {
 		p.receipt.held = false // the line that held it is the old one's
 	}
-	c.mu.Unlock()
-	c.nudge()
+	var letters []Rejected
+	take := func(p *part) bool {
+		if p.letters != nil {
+			letters = append(letters, p.rejected())
+		}
+		return p.letters != nil
+	}
+	c.ready, c.returned = slices.DeleteFunc(c.ready, take), slices.DeleteFunc(c.returned, take)
+	c.delayed = slices.DeleteFunc(c.delayed, take)
+	for topic, t := range c.troubled {
+		t.parts = slices.DeleteFunc(t.parts, func(p *part) bool {
+			taken := take(p)
+			if taken {
+				c.goOn(p)
+			}
+			return taken
+		})
+		if len(t.parts) == 0 && !t.probing {
+			delete(c.troubled, topic)
+		}
+	}
+	return letters
 }
 
 // Stop ends the sending. What is in the client's hands is still accounted for.

@@ -291,13 +291,11 @@ func (c *Courier) reject(r *result, list []int) {
 
 // rejectPart turns a part that is in no list into a Rejected.
 func (c *Courier) rejectPart(r *result, p *part, failure func(i int) reconnect.Failure) {
-	rej := Rejected{
-		Tag: p.receipt.tag, Batch: p.batch, Failures: make([]reconnect.Failure, p.messages), Letters: p.letters,
-		receipt: p.receipt, count: p.messages, size: p.size, origin: p.origin,
-	}
+	rej := p.rejected()
 	for i := range rej.Failures {
+		index := rej.Failures[i].Index
 		rej.Failures[i] = failure(i)
-		rej.Failures[i].Index = p.at(i)
+		rej.Failures[i].Index = index
 	}
 	if p.letters == nil {
 		rej.origin = p.chunkIndexes()

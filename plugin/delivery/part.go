@@ -70,6 +70,19 @@ func (p *part) chunkIndexes() []int {
 	return upTo(0, p.messages)
 }
 
+// rejected turns a part that is in no list into a Rejected whose failures say nothing yet but the
+// index.
+func (p *part) rejected() Rejected {
+	rej := Rejected{
+		Tag: p.receipt.tag, Batch: p.batch, Failures: make([]reconnect.Failure, p.messages), Letters: p.letters,
+		receipt: p.receipt, count: p.messages, size: p.size, origin: p.origin,
+	}
+	for i := range rej.Failures {
+		rej.Failures[i].Index = p.at(i)
+	}
+	return rej
+}
+
 // needed lists the messages of the chunk that must be supplied again when the bytes of the
 // part are given up; nil if that can't be done.
 func (p *part) needed() []int {
