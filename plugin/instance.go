@@ -198,6 +198,7 @@ func (in *Instance) inherit(old *Instance) {
 	if old.end() {
 		go func() {
 			defer close(old.gone)
+			old.finish(in.closing)
 			old.closeSupervisor(in.cfg.ReloadTimeout)
 		}()
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/reconnect/fsm"
 )
 
 // Fluent Bit ends a pipeline for a hot reload only when every chunk was answered with OK or
@@ -18,6 +19,9 @@ const (
 	// seconds then; it is bounded because a reload that Fluent Bit refuses, on a broken
 	// configuration, is announced too and never over.
 	takeOverFor = 30 * time.Second
+	// finishFor is how long an instance that another one goes on for may finish what its client has
+	// in hands.
+	finishFor = 10 * time.Minute
 	// parkedFor is how long an instance waits to be claimed.
 	parkedFor = 30 * time.Second
 )
@@ -58,4 +62,33 @@ func (in *Instance) Resume(host flblog.Host, prefix, name string) {
 	in.openMetrics(name)
 	st := in.courier.Status()
 	in.log.Info("going on after a hot reload", "chunks_waiting", st.Receipts, "records_waiting", st.Open, "taken_over", st.Owned)
+}
+
+// finish waits until the client has nothing in hands, or can't deliver it: what was in flight
+// when a broker froze is written once only if the client that sent it is the one that sends it
+// again. It ends with stop.
+func (in *Instance) finish(stop <-chan struct{}) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	end := time.NewTimer(finishFor)
+	defer end.Stop()
+	for in.sup.Outstanding() > 0 && comesBack(in.sup.Status().Reason) {
+		select {
+		case <-ticker.C:
+		case <-end.C:
+			return
+		case <-stop:
+			return
+		}
+	}
+}
+
+// comesBack tells whether an outage for this reason can end without other settings.
+func comesBack(reason fsm.Class) bool {
+	switch reason {
+	case fsm.ClassResolve, fsm.ClassTLS, fsm.ClassAuthentication, fsm.ClassAuthorization, fsm.ClassFatal:
+		return false
+	default:
+		return true
+	}
 }

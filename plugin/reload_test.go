@@ -153,6 +153,31 @@ func TestReload_OtherSettingsInherit(t *testing.T) {
 	})
 }
 
+// A broker is frozen with records in flight, and the section comes back with another setting: what
+// was in flight is written once, as the client that sent it finishes it.
+func TestReload_OtherSettingsLetTheOldClientFinish(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(nil)
+		p.net.Set(reconnecttest.Mute)
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b := p.start(settings{"reconnect_backoff_max": "2s"})
+		time.Sleep(time.Minute)
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(5)
+		b.want(OK, records(1, 5))
+		if st := b.courier.Status(); st.Doubtful != 0 {
+			t.Errorf("%+v", st)
+		}
+		select {
+		case <-a.gone:
+		default:
+			t.Error("the old client lives on with nothing to do")
+		}
+	})
+}
+
 // The section comes back with another topic: its chunks are written there, and what only
 // the old one holds is still written to the old one.
 func TestReload_AnotherDestinationStartsAnew(t *testing.T) {
