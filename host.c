@@ -1,5 +1,6 @@
 #include "host.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -30,6 +31,19 @@ __attribute__((visibility("default"))) void FLBPluginUnregister(void *def)
 {
 	if (getpid() == loaded_by)
 		okr_unregister(def);
+}
+
+static void close_parked(void)
+{
+	if (getpid() == loaded_by)
+		okr_close_parked();
+}
+
+/* Not a destructor: those run when OpenSSL has ended itself, by a handler of this kind. The
+ * last one registered is the first to run, and ours is registered with clients at work. */
+int okr_host_close_at_exit(void)
+{
+	return atexit(close_parked);
 }
 
 void okr_host_set_context(void *plugin, uintptr_t context)

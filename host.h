@@ -34,6 +34,8 @@ enum { OKR_LOG_ERROR = 1, OKR_LOG_WARN, OKR_LOG_INFO, OKR_LOG_DEBUG, OKR_LOG_TRA
 void okr_host_set_context(void *plugin, uintptr_t context);
 int okr_host_log_check(okr_host_api *api, struct flb_output_instance *instance, int level);
 void okr_host_log(okr_host_api *api, int level, const char *line);
+/* okr_host_close_at_exit has okr_close_parked called at the end of the process; 0 if it will be. */
+int okr_host_close_at_exit(void);
 /* okr_on_worker is 1 on a thread that Fluent Bit made for an output with workers. */
 int okr_on_worker(void);
 

@@ -8,6 +8,7 @@ package main
 import "C"
 
 import (
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -35,6 +36,8 @@ var (
 	reloading atomic.Bool
 	// hotReload tells that Fluent Bit runs with hot reload enabled.
 	hotReload atomic.Bool
+	// closeAtExit has what is parked closed at the end of the process.
+	closeAtExit sync.Once
 )
 
 func main() {}
@@ -114,7 +117,19 @@ func FLBPluginFlush(data unsafe.Pointer, length C.int, tag *C.char) (r C.int) {
 func FLBPluginOutputPreExit(byReload C.int) (r C.int) {
 	defer recovered(&r, plugin.Error)
 	reloading.Store(byReload == 1)
+	if byReload == 1 {
+		closeAtExit.Do(func() { C.okr_host_close_at_exit() })
+	}
 	return 0
+}
+
+// okr_close_parked is called by host.c when the process ends. After a refused reload Fluent Bit
+// says "by reload" at a stop too, and no section comes back.
+//
+//export okr_close_parked
+func okr_close_parked() {
+	defer recovered(new(C.int), plugin.OK)
+	instances.CloseParked()
 }
 
 // FLBPluginExitCtx ends one instance. The context is NULL for one that was never made.

@@ -277,12 +277,12 @@ func TestClerk_LettersAreInherited(t *testing.T) {
 func TestClerk_LettersGoToACorrectedTopic(t *testing.T) {
 	inProcess(t, func(p *process) {
 		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
-			if m.Topic == "daed" {
+			if m.Topic == "typo" {
 				return &unknownTopic
 			}
 			return rejects(m)
 		}
-		a := p.start(settings{"dead_letter_topic": "daed"})
+		a := p.start(settings{"dead_letter_topic": "typo"})
 		a.want(Retry, records(1, 5))
 		a.endByReload()
 		b := p.start(settings{"dead_letter_topic": "dead"})

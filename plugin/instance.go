@@ -66,9 +66,8 @@ type Instance struct {
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
 	// a worker waits no longer than the engine would, because at a stop Fluent Bit works a
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
-	slow atomic.Bool
-	// reload is when a hot reload was announced, in nanoseconds since 1970; 0 if none was.
-	reload atomic.Int64
+	slow   atomic.Bool
+	reload announcement
 	counts counts
 	// panicked limits the stack traces to one.
 	panicked sync.Once
@@ -210,6 +209,7 @@ func (in *Instance) Logger() *slog.Logger { return in.log }
 // Flush delivers one chunk; worker tells that the caller is a worker thread, which may
 // wait. The bytes and the tag are not used after the return.
 func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
+	in.watchReload(chunk, tag)
 	if !in.sup.Admit() && in.pointless(chunk, tag) {
 		in.counts.retried.Add(1)
 		in.relay.Drain()
@@ -225,7 +225,9 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 	switch r {
 	case OK:
 		in.counts.ok.Add(1)
+		in.reload.answered()
 	case Retry:
+		in.reload.returns(chunk, tag)
 		in.counts.retried.Add(1)
 	case Error:
 		in.counts.undecodable.Add(1)

@@ -297,10 +297,10 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		case 3:
 			w.net.Cut()
 		case 4:
-			if in.reload.Load() == 0 {
-				in.expectReload()
+			if in.reload.at.Load() == 0 {
+				in.reload.expect()
 			} else {
-				in.reload.Store(0)
+				in.reload.forget()
 			}
 		case 5:
 			w.net.Client().Fatal(fsm.ClassFatal, "out of order sequence number")

@@ -62,7 +62,7 @@ func (r *Registry) ExpectReload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, in := range r.live {
-		in.expectReload()
+		in.reload.expect()
 	}
 }
 
@@ -104,8 +104,22 @@ func (r *Registry) CloseAll() {
 	left := slices.AppendSeq(r.parked, maps.Values(r.live))
 	r.live, r.parked = nil, nil
 	r.mu.Unlock()
+	closeSideBySide(left)
+}
+
+// CloseParked closes what is parked, side by side: the process ends, though the exits spoke of
+// a hot reload. Fluent Bit says so at a stop too once it has refused a reload.
+func (r *Registry) CloseParked() {
+	r.mu.Lock()
+	left := r.parked
+	r.parked = nil
+	r.mu.Unlock()
+	closeSideBySide(left)
+}
+
+func closeSideBySide(instances []*Instance) {
 	var closing sync.WaitGroup
-	for _, in := range left {
+	for _, in := range instances {
 		closing.Go(in.Close)
 	}
 	closing.Wait()

@@ -1,9 +1,12 @@
 package plugin
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect/fsm"
 )
 
@@ -14,29 +17,131 @@ import (
 // the answer is OK. The instance itself outlives the pipeline, as the library stays loaded
 // and its goroutines run on. It is parked at the exit; the section of the new pipeline
 // claims it, with its connections, its receipts and all that waits.
+//
+// A reload that Fluent Bit refuses, on a broken configuration, is announced too, and nobody
+// says that it is off: the pipeline simply runs on, and nothing is to be taken over. But then
+// its inputs run on as well. In a drain every chunk comes within the first seconds, and none
+// that is new after them, unless some are answered with OK and so make room. So a new chunk
+// in the second half of reload_timeout tells of the refusal.
 const (
 	// takeOverFor is how long chunks are taken over after reload_timeout. All of them come within
-	// seconds then; it is bounded because a reload that Fluent Bit refuses, on a broken
-	// configuration, is announced too and never over.
+	// seconds then; it is bounded because a refused reload is never over, and not always seen
+	// to be refused.
 	takeOverFor = 30 * time.Second
 	// finishFor is how long an instance that another one goes on for may finish what its client has
 	// in hands.
 	finishFor = 10 * time.Minute
+	// drainSettles is after what time at the earliest no new chunk comes in a drain: Fluent Bit
+	// flushes once a second. A shorter reload_timeout leaves no time to see a refusal.
+	drainSettles = 3 * time.Second
 	// parkedFor is how long an instance waits to be claimed.
 	parkedFor = 30 * time.Second
 )
 
-// expectReload notes that a hot reload was announced.
-func (in *Instance) expectReload() { in.reload.Store(time.Now().UnixNano()) }
+// announcement is what an instance knows of the hot reload that was announced last. The zero
+// value knows of none.
+type announcement struct {
+	at atomic.Int64 // when it was announced, in nanoseconds since 1970; 0 if none was
+
+	mu      sync.Mutex
+	seen    map[delivery.Glimpse]struct{} // the chunks that have come since; nil when it is too late to cancel
+	settled time.Time                     // when the last chunk was answered with OK, or the announcement
+}
+
+// expect notes that a hot reload was announced.
+func (a *announcement) expect() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settled = time.Now()
+	a.seen = map[delivery.Glimpse]struct{}{}
+	a.at.Store(a.settled.UnixNano())
+}
+
+// forget makes it as if none was announced.
+func (a *announcement) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at.Store(0)
+	a.seen = nil
+}
+
+// since tells how long ago a reload was announced; false if none was.
+func (a *announcement) since() (time.Duration, bool) {
+	at := a.at.Load()
+	return time.Since(time.Unix(0, at)), at != 0
+}
+
+// saw notes a chunk. It tells whether the chunk is the first since the announcement that looks
+// like this.
+func (a *announcement) saw(g delivery.Glimpse) (first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// With so many chunks a new one can't be told any longer.
+	if a.seen == nil || len(a.seen) == maxReceipts {
+		return false
+	}
+	n := len(a.seen)
+	a.seen[g] = struct{}{}
+	return len(a.seen) > n
+}
+
+// returns notes a chunk that is answered with a retry: it may have come before the
+// announcement, and is not new when it comes again.
+func (a *announcement) returns(chunk []byte, tag string) {
+	if a.at.Load() != 0 {
+		a.saw(delivery.GlimpseOf(tag, chunk))
+	}
+}
+
+// answered notes that a chunk was answered with OK: a new one may come in its place.
+func (a *announcement) answered() {
+	if a.at.Load() == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settled = time.Now()
+}
+
+// quietFor tells how long no chunk was answered with OK since the announcement.
+func (a *announcement) quietFor() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Since(a.settled)
+}
+
+// tooLate ends the watch for a refusal: from now on chunks are taken over.
+func (a *announcement) tooLate() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen = nil
+}
 
 // takesOver tells whether chunks are to be taken over.
 func (in *Instance) takesOver() bool {
-	at := in.reload.Load()
-	if at == 0 {
-		return false
+	since, announced := in.reload.since()
+	return announced && since >= in.cfg.ReloadTimeout && since < in.cfg.ReloadTimeout+takeOverFor
+}
+
+// watchReload looks at each chunk that comes after an announcement, and forgets that when the
+// chunk shows that the reload was refused.
+func (in *Instance) watchReload(chunk []byte, tag string) {
+	since, announced := in.reload.since()
+	switch {
+	case !announced:
+		return
+	case since >= in.cfg.ReloadTimeout:
+		in.reload.tooLate()
+		return
 	}
-	since := time.Since(time.Unix(0, at))
-	return since >= in.cfg.ReloadTimeout && since < in.cfg.ReloadTimeout+takeOverFor
+	g := delivery.GlimpseOf(tag, chunk)
+	if !in.reload.saw(g) || in.ledger.Pending(g) {
+		return
+	}
+	if in.reload.quietFor() >= max(in.cfg.ReloadTimeout/2, drainSettles) {
+		in.reload.forget()
+		in.log.Info("new chunks come after a hot reload was announced: Fluent Bit has refused it, nothing is taken over")
+	}
 }
 
 // park has the instance wait for its section to come back; unclaimed is called when it has
@@ -57,7 +162,7 @@ func (in *Instance) Resume(host flblog.Host, prefix, name string) {
 	in.mu.Lock()
 	in.parked.Stop()
 	in.mu.Unlock()
-	in.reload.Store(0)
+	in.reload.forget()
 	in.relay.Bind(host, prefix)
 	in.openMetrics(name)
 	st := in.courier.Status()

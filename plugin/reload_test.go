@@ -253,6 +253,111 @@ func TestReload_WhatDoesNotFitKeepsWaiting(t *testing.T) {
 	})
 }
 
+const refusedLine = "Fluent Bit has refused it"
+
+// After a refused reload the pipeline runs on, and new chunks come: nothing is taken over.
+func TestReload_ARefusedOneTakesNothingOver(t *testing.T) {
+	for name, s := range map[string]settings{"with room": nil, "without room": {"queue_limit": "1MiB"}} {
+		t.Run(name, func(t *testing.T) {
+			inProcess(t, func(p *process) {
+				a := p.start(s)
+				p.net.Set(reconnecttest.Down)
+				time.Sleep(5 * time.Second)
+				if s != nil {
+					a.want(Retry, records(1_000_000, 8000))
+				}
+				p.reg.ExpectReload()
+				for n := range 40 {
+					for chunk := range n + 1 {
+						a.want(Retry, records(10*chunk, 5))
+					}
+					time.Sleep(time.Second)
+				}
+				if st := a.courier.Status(); st.Owned != 0 {
+					t.Errorf("%+v", st)
+				}
+				if n := p.host.count(refusedLine); n != 1 {
+					t.Errorf("%d lines; log %q", n, p.host.lines)
+				}
+				// The next one is not refused.
+				p.reg.ExpectReload()
+				a.want(Retry, records(0, 5))
+				time.Sleep(10 * time.Second)
+				a.want(OK, records(0, 5))
+			})
+		})
+	}
+}
+
+// A drain: every chunk comes once a second, some do not fit before they are taken over, and
+// while a broker still answers new ones come in the place of those that are done.
+func TestReload_ADrainIsNotTakenForARefusal(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"queue_limit": "1MiB"})
+		p.reg.ExpectReload()
+		for n := range 5 {
+			time.Sleep(time.Second)
+			a.deliver(records(1_000_000+n, 1))
+		}
+		p.net.Set(reconnecttest.Down)
+		var waiting [][]byte
+		for n := range 20 {
+			waiting = append(waiting, records(10_000*n, 1000))
+		}
+		for range 5 {
+			for _, chunk := range waiting {
+				a.want(Retry, chunk)
+			}
+			time.Sleep(time.Second)
+		}
+		for _, chunk := range waiting {
+			a.want(OK, chunk)
+		}
+		if st := a.courier.Status(); st.Owned != len(waiting) || p.host.count(refusedLine) != 0 {
+			t.Errorf("%+v; log %q", st, p.host.lines)
+		}
+		a.endByReload()
+		p.start(settings{"queue_limit": "1MiB"})
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(20 * time.Second)
+		p.wantStored(5 + 1000*len(waiting))
+	})
+}
+
+// A flush that began before the announcement and returns late is of no new chunk.
+func TestReload_AChunkThatReturnsLateIsNotNew(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(nil)
+		p.reg.ExpectReload()
+		chunk := records(1, 5)
+		a.reload.returns(chunk, "tag")
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(9 * time.Second)
+		a.want(Retry, chunk)
+		time.Sleep(time.Second)
+		a.want(OK, chunk)
+	})
+}
+
+// Once a reload was refused, Fluent Bit says "by reload" when it stops too.
+func TestReload_TheEndOfTheProcessClosesWhatIsParked(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a, b := p.start(nil), p.start(settings{"topics": "other"})
+		p.net.Set(reconnecttest.Mute)
+		a.want(Retry, records(1, 5))
+		b.want(Retry, records(10, 5))
+		a.endByReload()
+		b.endByReload()
+		p.net.Set(reconnecttest.Serving)
+		p.reg.CloseParked()
+		p.wantStored(10)
+		if a.end() || b.end() {
+			t.Error("something lives on")
+		}
+		p.reg.CloseParked() // again
+	})
+}
+
 // The bytes of a chunk whose topic is in trouble are given up when there are many, but not
 // those of one that Fluent Bit has no longer.
 func TestReload_AChunkOfABadTopicKeepsItsBytes(t *testing.T) {

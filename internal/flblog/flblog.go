@@ -12,7 +12,9 @@ package flblog
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +91,7 @@ func (r *Relay) enabled(level slog.Level) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.host == nil {
-		return level >= slog.LevelInfo
+		return standardError{}.Enabled(level)
 	}
 	return r.host.Enabled(level)
 }
@@ -101,10 +103,14 @@ func (r *Relay) Drain() {
 	r.print()
 }
 
-// Close prints what is queued and makes every later line go out at once.
+// Close prints what is queued and makes every later line go out at once. Without a host,
+// which none is bound to any more, they go to standard error.
 func (r *Relay) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.host == nil {
+		r.host = standardError{}
+	}
 	r.print()
 	r.closed = true
 }
@@ -153,6 +159,19 @@ func (r *Relay) print() {
 		r.host.Print(slog.LevelWarn, r.prefix+strconv.Itoa(r.dropped)+" log lines were dropped")
 		r.dropped = 0
 	}
+}
+
+// standardError is the host of an instance that ends when Fluent Bit has ended: its lines look
+// like Fluent Bit's.
+type standardError struct{}
+
+// Enabled implements Host with Fluent Bit's default.
+func (standardError) Enabled(level slog.Level) bool { return level >= slog.LevelInfo }
+
+// Print implements Host.
+func (standardError) Print(level slog.Level, text string) {
+	name := strings.ToLower(level.String())
+	fmt.Fprintf(os.Stderr, "[%s] [%5s] %s\n", time.Now().Format("2006/01/02 15:04:05.000000000"), name, text)
 }
 
 // handler formats records as "[prefix] message key=value …".

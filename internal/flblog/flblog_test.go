@@ -2,6 +2,8 @@ package flblog
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -120,4 +122,37 @@ func TestRelay_KeepsLinesWhileThereIsNoHost(t *testing.T) {
 			t.Fatalf("the ended host got %q", got)
 		}
 	})
+}
+
+// The process ends without another pipeline: what came up since is not lost.
+func TestRelay_ClosedWithoutAHostPrintsToStandardError(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stderr
+	os.Stderr = file
+	defer func() { os.Stderr = before }()
+	h := &fakeHost{}
+	r := NewRelay(h, "x")
+	r.Unbind()
+	r.Logger().Warn("queued")
+	r.Logger().Debug("not worth it")
+	r.Close()
+	r.Logger().Info("after")
+	r.Logger().Debug("not worth it either")
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "] [ warn] [x] queued") || !strings.HasSuffix(lines[1], "] [ info] [x] after") {
+		t.Errorf("standard error: %q", lines)
+	}
+	if got := h.taken(); got != nil {
+		t.Errorf("the ended host got %q", got)
+	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,6 +149,9 @@ func (s *scenario) hostCommand(w *words) error {
 	case "reload":
 		conf := w.option("conf", "")
 		times := w.number(w.option("times", "1"))
+		if w.has("refused") {
+			return s.refusedReload(w.duration(w.option("within", "7s")), conf)
+		}
 		return s.reloadHost(w.duration(w.option("within", "7s")), conf, times)
 	case "run":
 		return s.runHost(w)
@@ -219,6 +223,19 @@ func (s *scenario) reloadHost(limit time.Duration, conf string, times int) error
 			if err := s.reloadOnce(limit); err != nil {
 				return fmt.Errorf("reload %d: %w", n+1, err)
 			}
+		}
+		return nil
+	})
+}
+
+// refusedReload reloads the host with a file of sections that it refuses.
+func (s *scenario) refusedReload(limit time.Duration, conf string) error {
+	return s.act(func(context.Context) error {
+		if err := s.configure(conf); err != nil {
+			return err
+		}
+		if err := s.reloadOnce(limit); !errors.Is(err, rig.ErrRefused) {
+			return fmt.Errorf("the reload was not refused: %w", cmp.Or(err, errors.New("it is done")))
 		}
 		return nil
 	})

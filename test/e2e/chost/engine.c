@@ -569,7 +569,7 @@ bool pipeline_start(struct pipeline *pl)
 void pipeline_stop(struct pipeline *pl, bool by_reload)
 {
 	pthread_mutex_lock(&host.mu);
-	pl->by_reload = by_reload;
+	pl->by_reload |= by_reload;
 	pl->stop_asked = true;
 	pthread_cond_signal(&pl->wake);
 	pthread_mutex_unlock(&host.mu);

@@ -99,7 +99,8 @@ void host_reload(void)
 
 /* The order of the host: read the file, register the plugin for the new context, make the
  * instances and check their keys, and only then stop the old pipeline. A refused file leaves
- * the old one running, though with the grace that the reload has set. */
+ * the old one running, though with the grace that the reload has set, and its exits will speak
+ * of a reload. */
 static struct pipeline *reload_prepare(void)
 {
 	struct conf *conf = conf_load(host.opt.config);
@@ -124,6 +125,9 @@ static const char *reload_pipeline(void)
 		return "refused";
 	}
 	tell_reload("begin");
+	pthread_mutex_lock(&host.mu);
+	old->by_reload = true;
+	pthread_mutex_unlock(&host.mu);
 	if (old->conf->svc.thread_safety) {
 		pthread_mutex_lock(&host.mu);
 		old->grace = -1;

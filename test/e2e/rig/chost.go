@@ -274,6 +274,8 @@ func (h *chost) Reload(ctx context.Context) (time.Duration, error) {
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("reloading: %w", err)
+	case e.Phase == "refused":
+		return time.Since(begin), ErrRefused
 	case e.Phase != "done":
 		return 0, fmt.Errorf("reloading: the host says %q; its last lines:\n%s", e.Phase, h.log.Tail(logTail))
 	}

@@ -276,7 +276,7 @@ func (h *fluentBit) endRate() error {
 	return err
 }
 
-var reloaded = regexp.MustCompile(`\[reload\] start everything`)
+var reloaded = regexp.MustCompile(`\[reload\] (start everything|.*Reloading is halted)`)
 
 // Reload implements Host.
 func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
@@ -289,8 +289,12 @@ func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 	if err := h.process.signal(syscall.SIGHUP); err != nil {
 		return 0, err
 	}
-	if _, err := h.log.Wait(ctx, from, reloaded); err != nil {
+	line, err := h.log.Wait(ctx, from, reloaded)
+	if err != nil {
 		return 0, fmt.Errorf("reloading: %w", err)
+	}
+	if strings.Contains(line.Text, "halted") {
+		return time.Since(begin), ErrRefused
 	}
 	return time.Since(begin), h.waitReady(ctx, "reloading")
 }

@@ -33,7 +33,7 @@ type Host interface {
 	RateOver(ctx context.Context) error
 	// EndRate ends a rate before its time and returns when the host has all of it. Without a rate it does nothing.
 	EndRate(ctx context.Context) error
-	// Reload sends SIGHUP and returns when the host has started anew.
+	// Reload sends SIGHUP and returns when the host has started anew, or with ErrRefused.
 	Reload(ctx context.Context) (time.Duration, error)
 	// Stop sends SIGTERM and returns when the host has ended. A host that does not end with the context is killed.
 	Stop(ctx context.Context) (Exit, error)
@@ -104,6 +104,9 @@ type base struct {
 	log     Log
 	process *process // the current run, or the last one
 }
+
+// ErrRefused is the error of a reload whose configuration the host refuses; it runs on.
+var ErrRefused = errors.New("the host refuses the reload")
 
 var errNotRunning = errors.New("the host is not running")
 
