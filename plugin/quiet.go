@@ -3,6 +3,7 @@ package plugin
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -36,13 +37,25 @@ func (q *quiet) warn(msg string, n int, args ...any) {
 	q.mu.Lock()
 	if k := q.kinds[msg]; k != nil {
 		k.more += n
-		k.args = args
+		k.args = own(args)
 		q.mu.Unlock()
 		return
 	}
 	q.kinds[msg] = &quietKind{timer: time.AfterFunc(quietPeriod, func() { q.over(msg) })}
 	q.mu.Unlock()
 	q.write(msg, n, args)
+}
+
+// own copies the texts of attributes that are kept: a tag is a view of the host's memory, which
+// dies with the flush.
+func own(args []any) []any {
+	kept := slices.Clone(args)
+	for i, a := range kept {
+		if text, ok := a.(string); ok {
+			kept[i] = strings.Clone(text)
+		}
+	}
+	return kept
 }
 
 // over ends the minute of a kind, or begins another one with what came in it.
