@@ -91,7 +91,6 @@ func (a *attempt) takeOver(r *delivery.Receipt) outcome {
 		a.in.quiet.warn("state_path can't be written to: chunks are not taken over, and a hot reload waits for Kafka", 1, "err", err)
 		return waiting
 	}
-	a.in.counts.takenOver.Add(1)
 	a.in.quiet.warn("a hot reload waits for Kafka: chunks are taken over, and delivered when a broker is back", 1,
 		"on_disk", a.in.custody.store != nil)
 	return takenOver
@@ -150,7 +149,7 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 	if at.Awaited {
 		spare = math.MaxInt64 // what waits for it takes up the room
 	}
-	r := a.in.courier.PostAt(at, a.job.tag, b, len(unusable), spare)
+	r := a.in.courier.Post(at, a.job.tag, b, len(unusable), spare)
 	if r == nil {
 		a.turnAway(at)
 		return nil, queueFull

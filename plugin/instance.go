@@ -77,7 +77,6 @@ type Instance struct {
 type counts struct {
 	rejected                 sync.Map     // records by deadletter.Kind: *atomic.Int64
 	ok, retried, undecodable atomic.Int64 // chunks
-	takenOver                atomic.Int64 // chunks
 }
 
 // job is one flush call on its way to a goroutine of ours and back.

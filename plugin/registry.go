@@ -88,10 +88,7 @@ func (r *Registry) End(context uintptr, byReload bool) {
 	last := len(r.live) == 0
 	r.parked = nil
 	r.mu.Unlock()
-	var closing sync.WaitGroup
-	for _, other := range others {
-		closing.Go(other.Close)
-	}
+	closing := beginClosing(others)
 	in.Close()
 	if last {
 		closing.Wait()
@@ -104,7 +101,7 @@ func (r *Registry) CloseAll() {
 	left := slices.AppendSeq(r.parked, maps.Values(r.live))
 	r.live, r.parked = nil, nil
 	r.mu.Unlock()
-	closeSideBySide(left)
+	beginClosing(left).Wait()
 }
 
 // CloseParked closes what is parked, side by side: the process ends, though the exits spoke of
@@ -114,15 +111,16 @@ func (r *Registry) CloseParked() {
 	left := r.parked
 	r.parked = nil
 	r.mu.Unlock()
-	closeSideBySide(left)
+	beginClosing(left).Wait()
 }
 
-func closeSideBySide(instances []*Instance) {
-	var closing sync.WaitGroup
+// beginClosing closes instances side by side; the group ends with the last one.
+func beginClosing(instances []*Instance) *sync.WaitGroup {
+	closing := &sync.WaitGroup{}
 	for _, in := range instances {
 		closing.Go(in.Close)
 	}
-	closing.Wait()
+	return closing
 }
 
 // Claim returns the parked instance that goes on with a section: one of the same settings,

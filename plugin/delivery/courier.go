@@ -232,16 +232,11 @@ func (c *Courier) room(size int64) bool { return c.queued <= c.stuck || c.queued
 
 // Post takes the messages of a chunk over and returns their receipt, or nil when there is
 // no room; spare is how many bytes there may be above the limit. They are handed over at
-// once if nothing stands in the way, else when it can be. Unusable counts the entries of
-// the chunk that have no message and are to be accounted for too, see Receipt.Unusable. The
-// tag is copied, and the batch may be reused after the return.
-func (c *Courier) Post(tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
-	return c.PostAt(Place{First: true}, tag, b, unusable, spare)
-}
-
-// PostAt is Post for a chunk with a place in a line: if it is not first, its messages wait
-// until the line lets it go on.
-func (c *Courier) PostAt(at Place, tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
+// once if nothing stands in the way, else when it can be; if the place is not the first, not
+// before the line lets it go on. Unusable counts the entries of the chunk that have no message
+// and are to be accounted for too, see Receipt.Unusable. The tag is copied, and the batch may be
+// reused after the return.
+func (c *Courier) Post(at Place, tag string, b *reconnect.Batch, unusable int, spare int64) *Receipt {
 	r := newReceipt(c, tag, len(b.Messages), unusable)
 	r.number, r.held = at.number, !at.First
 	c.mu.Lock()

@@ -149,10 +149,13 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 	})
 }
 
+// inFront is the place of a chunk that nothing stands before.
+var inFront = Place{First: true}
+
 // post posts a chunk of texts, each "topic:value".
 func (r *rig) post(tag string, texts ...string) *Receipt {
 	r.t.Helper()
-	x := r.Post(tag, batchOf(texts...), 0, 0)
+	x := r.Post(inFront, tag, batchOf(texts...), 0, 0)
 	if x == nil {
 		r.t.Fatalf("no room for %v", texts)
 	}
@@ -232,7 +235,7 @@ func TestCourier_WhatWaitsGoesOutByItself(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.s.set(false)
 		b := batchOf("t:1")
-		x := r.Post("a", b, 0, 0)
+		x := r.Post(inFront, "a", b, 0, 0)
 		copy(b.Data, "X") // the batch is the caller's again
 		r.post("a", "t:2")
 		time.Sleep(time.Hour)
@@ -351,10 +354,10 @@ func TestCourier_RoomIsBounded(t *testing.T) {
 		r.post("a", "bad:1")
 		r.wantSent("bad:1")[0].all(noTopic)
 		r.post("a", big) // a courier with nothing but what is stuck takes any
-		if x := r.Post("a", batchOf("t:1"), 0, 0); x != nil || r.Room(1) {
+		if x := r.Post(inFront, "a", batchOf("t:1"), 0, 0); x != nil || r.Room(1) {
 			t.Error("above the limit")
 		}
-		if x := r.Post("a", batchOf("t:1"), 0, 10_000); x == nil {
+		if x := r.Post(inFront, "a", batchOf("t:1"), 0, 10_000); x == nil {
 			t.Error("there is spare room for what is taken over")
 		}
 		for _, h := range r.s.take() {
@@ -638,7 +641,7 @@ func TestCourier_StopEndsTheSending(t *testing.T) {
 		r.Stop()
 		h[0].all(transient)
 		r.wantSent()
-		if r.Post("b", batchOf("t:2"), 0, 0) != nil {
+		if r.Post(inFront, "b", batchOf("t:2"), 0, 0) != nil {
 			t.Error("posted after Stop")
 		}
 		r.wantComplete(x, false)
@@ -659,7 +662,7 @@ func isClosed(c <-chan struct{}) bool {
 func TestCourier_ARefusalInBetweenIsNoEnd(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.s.set(false)
-		r.Post("tag", batchOf("t:1"), 0, 0)
+		r.Post(inFront, "tag", batchOf("t:1"), 0, 0)
 		synctest.Wait()
 		r.s.late = true
 		r.s.set(true)
@@ -683,7 +686,7 @@ func TestCourier_APartitionThatIsNotThere(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		b := batchOf("t:1", "t:2", "t:3")
 		b.Messages[0].Partition, b.Messages[1].Partition = 2, 99
-		x := r.Post("a", b, 0, 0)
+		x := r.Post(inFront, "a", b, 0, 0)
 		r.wantSent("t:1 t:2 t:3")[0].report(map[int]reconnect.Failure{1: noPartition})
 		h := r.wantSent("t:2")[0]
 		if p := h.batch.Messages[0].Partition; p != reconnect.PartitionAny {
@@ -701,7 +704,7 @@ func TestCourier_APartitionThatIsNotThere(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		b := batchOf("t:1")
 		b.Messages[0].Partition = 99
-		x := r.Post("a", b, 0, 0)
+		x := r.Post(inFront, "a", b, 0, 0)
 		r.wantSent("t:1")[0].all(noTopic)
 		y := r.post("b", "t:2")
 		time.Sleep(5 * time.Second)

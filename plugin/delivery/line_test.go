@@ -36,7 +36,7 @@ func (r *lineRig) bring(n int, room bool) *Receipt {
 		r.l.Refused(chunkKey(n), at)
 		return nil
 	}
-	x := r.PostAt(at, "tag", batchOf(fmt.Sprintf("t:%d", n)), 0, 1<<30)
+	x := r.Post(at, "tag", batchOf(fmt.Sprintf("t:%d", n)), 0, 1<<30)
 	r.l.Passed(chunkKey(n), at, x)
 	return x
 }

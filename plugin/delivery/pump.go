@@ -152,7 +152,7 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && !p.receipt.held && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.

@@ -82,9 +82,6 @@ func (r *Receipt) Short() bool {
 	return len(r.forgone) > 0
 }
 
-// Messages is the number of messages of the chunk.
-func (r *Receipt) Messages() int { return r.messages }
-
 // Posted is when the chunk was handed over first.
 func (r *Receipt) Posted() time.Time { return r.posted }
 

@@ -57,16 +57,21 @@ func (w *words) pattern() *regexp.Regexp {
 	return p
 }
 
+// canAsk tells what keeps a question to the host from being asked: its words, or that there is no host.
+func (s *scenario) canAsk(w *words) error {
+	if w.wrong == nil && s.host == nil {
+		return errNoHost
+	}
+	return w.wrong
+}
+
 // expectLog waits for a line since something was done, or counts the lines that are there.
 func (s *scenario) expectLog(w *words) error {
 	limit := w.duration(w.option("within", "2s"))
 	count := w.number(w.option("count", "-1"))
 	pattern := w.pattern()
-	switch {
-	case w.wrong != nil:
-		return w.wrong
-	case s.host == nil:
-		return errNoHost
+	if err := s.canAsk(w); err != nil {
+		return err
 	}
 	ctx, cancel := s.within(limit)
 	defer cancel()
@@ -86,11 +91,8 @@ func (s *scenario) noLog(w *words) error {
 		from = 0
 	}
 	pattern := w.pattern()
-	switch {
-	case w.wrong != nil:
-		return w.wrong
-	case s.host == nil:
-		return errNoHost
+	if err := s.canAsk(w); err != nil {
+		return err
 	}
 	if found := s.host.LogLines().Find(from, pattern); len(found) > 0 {
 		return fmt.Errorf("looking for log lines like %q: there are %d, want none; the first is\n%s", pattern, len(found), found[0].Text)
@@ -240,11 +242,8 @@ func (s *scenario) answered(w *words) error {
 	n := w.number(w.next("the number of records"))
 	limit := w.duration(w.option("within", "10s"))
 	instance := w.option("of", firstInstance)
-	switch {
-	case w.wrong != nil:
-		return w.wrong
-	case s.host == nil:
-		return errNoHost
+	if err := s.canAsk(w); err != nil {
+		return err
 	}
 	ctx, cancel := s.within(limit)
 	defer cancel()
@@ -328,11 +327,8 @@ func (s *scenario) resources(w *words) error {
 	sockets := w.number(w.option("sockets", "1"))
 	memory := w.number(w.option("memory", "16"))
 	limit := w.duration(w.option("within", "10s"))
-	switch {
-	case w.wrong != nil:
-		return w.wrong
-	case s.host == nil:
-		return errNoHost
+	if err := s.canAsk(w); err != nil {
+		return err
 	}
 	ctx, cancel := s.within(limit)
 	defer cancel()
@@ -365,11 +361,8 @@ func (s *scenario) retries(w *words) error {
 	least := w.number(w.option("min", "0"))
 	most := w.number(w.option("max", "-1"))
 	instance := w.option("of", firstInstance)
-	switch {
-	case w.wrong != nil:
-		return w.wrong
-	case s.host == nil:
-		return errNoHost
+	if err := s.canAsk(w); err != nil {
+		return err
 	}
 	ctx, cancel := patiently()
 	defer cancel()
@@ -397,11 +390,8 @@ func (s *scenario) retries(w *words) error {
 func (s *scenario) rhythm(w *words) error {
 	most := w.duration(w.option("max", "2s"))
 	during := w.duration(w.option("for", "10s"))
-	switch {
-	case w.wrong != nil:
-		return w.wrong
-	case s.host == nil:
-		return errNoHost
+	if err := s.canAsk(w); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), during+patience)
 	defer cancel()
