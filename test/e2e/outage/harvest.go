@@ -108,6 +108,20 @@ func (h *harvest) earliest(of func(delivery) time.Time) []time.Time {
 	return slices.SortedFunc(maps.Values(first), time.Time.Compare)
 }
 
+// pause is the longest time during a fault in which nothing was written. A fault that stops the deliveries does so for half of
+// its time; one that is shorter than mustStop passes.
+func (h *harvest) pause(o *Outage) (longest time.Duration, stopped bool) {
+	last := o.Fault
+	for _, d := range slices.SortedFunc(slices.Values(h.deliveries), func(a, b delivery) int { return a.appended.Compare(b.appended) }) {
+		if d.appended.After(o.Fault) && d.appended.Before(o.Back) {
+			longest, last = max(longest, d.appended.Sub(last)), d.appended
+		}
+	}
+	longest = max(longest, o.Back.Sub(last))
+	length := o.Back.Sub(o.Fault)
+	return longest, length < mustStop || longest >= length/2
+}
+
 // inFlight counts the records that may be written again after the agent has ended, since it did not live to hear that they
 // were written: those that had left it and were still on their way; those that were written just before a fault that was
 // going on, or had ended so shortly before that they were being sent again; and after a kill also those that were written less than a while before, of which the host did not know yet.

@@ -110,16 +110,19 @@ func networkRuns() []Run {
 		},
 		{
 			Name: "reset-storm", Title: "Every connection is reset after half a second, for 20 s.", Kafka: OneNode, Proxied: true,
+			Bars:    Bars{GoesOn: true},
 			Steps:   []Step{outage(spoil(toxic{"reset_peer", "downstream", map[string]int{"timeout": 500}}), 20*s, cure)},
 			BuiltIn: "0 lost, 0 doubled",
 		},
 		{
 			Name: "slow", Title: "Every answer of the broker comes a second late, for 30 s.", Kafka: OneNode, Proxied: true,
+			Bars:    Bars{GoesOn: true},
 			Steps:   []Step{outage(spoil(toxic{"latency", "downstream", map[string]int{"latency": 1000}}), 30*s, cure)},
 			BuiltIn: "0 lost, 0 doubled",
 		},
 		{
 			Name: "bandwidth", Title: "For 40 s the network carries 10 KB/s, a fifth of what is logged.", Kafka: OneNode, Proxied: true,
+			Bars:  Bars{GoesOn: true},
 			Steps: []Step{outage(spoil(toxic{"bandwidth", "upstream", map[string]int{"rate": 10}}), 40*s, cure)},
 		},
 		{

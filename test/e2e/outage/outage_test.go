@@ -231,6 +231,27 @@ func TestCompare_SumsLivesAndAllowsForWhatNobodySaw(t *testing.T) {
 	}
 }
 
+func TestHarvest_AFaultThatStopsNothingIsNoticed(t *testing.T) {
+	h := &harvest{}
+	for _, second := range []float64{9, 10.5, 20, 22, 24, 26, 28} {
+		h.deliveries = append(h.deliveries, delivery{appended: at(second)})
+	}
+	for _, test := range []struct {
+		from, to, pause float64
+		stopped         bool
+	}{
+		{10, 20, 9.5, true},
+		{10, 28, 9.5, true},
+		{18, 30, 2, false},
+		{19, 23, 2, true}, // too short to tell
+	} {
+		pause, stopped := h.pause(&Outage{Fault: at(test.from), Back: at(test.to)})
+		if pause.Seconds() != test.pause || stopped != test.stopped {
+			t.Errorf("from %v to %v: %s, %t, want %v s, %t", test.from, test.to, pause, stopped, test.pause, test.stopped)
+		}
+	}
+}
+
 func TestMergeResults_ReplacesAndOrders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), resultsFile)
 	for _, results := range [][]*Result{

@@ -63,6 +63,8 @@ const (
 	unheard = 5 * time.Second
 	// unanswered is the same for a fault: what was written just before it has had no answer.
 	unanswered = time.Second
+	// mustStop is how long a fault is that must be seen to stop the deliveries for half of its time.
+	mustStop = 5 * time.Second
 )
 
 // measure makes the figures.
@@ -130,9 +132,6 @@ func (w *world) measureReturns(r *Result, h *harvest, messages []rig.Message) {
 		if wait, outage := waiting(messages, o.Ready); outage {
 			limit = min(limit, wait+firstAfterWait)
 		}
-		if w.run.Bars.FirstWithin > 0 {
-			limit = w.run.Bars.FirstWithin
-		}
 		took := until.Sub(o.Ready)
 		if !first.IsZero() {
 			took = first.Sub(o.Ready)
@@ -158,6 +157,11 @@ func (w *world) judge(r *Result, h *harvest) {
 	}
 	if r.First > r.FirstAllowed {
 		fail("the first delivery came %.2f s after ready (at %s), %.2f s are allowed", r.First, r.worst.Format("15:04:05.000"), r.FirstAllowed)
+	}
+	for _, o := range w.outages {
+		if pause, stopped := h.pause(o); !stopped && !w.run.Bars.GoesOn {
+			fail("the fault at %s stopped nothing: the longest time without a delivery was %.2f s", o.Fault.Format("15:04:05.000"), seconds(pause))
+		}
 	}
 	if r.Attempts > r.AttemptsAllowed {
 		fail("%d connection attempts, the schedule allows %d in %.1f s", r.Attempts, r.AttemptsAllowed, r.Down)

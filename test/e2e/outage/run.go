@@ -40,9 +40,9 @@ type Run struct {
 type Bars struct {
 	// InFlight allows copies of what was in flight when the agent ended.
 	InFlight bool
-	// FirstWithin replaces the bar for the first delivery; Why says why.
-	FirstWithin time.Duration
-	Why         string
+	// GoesOn tells that records arrive during the fault too, some or all. Without it a fault that stops nothing has not
+	// happened, and the run has shown nothing.
+	GoesOn bool
 }
 
 // A Kafka is a kind of cluster that runs can share, one after the other.
