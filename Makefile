@@ -36,7 +36,7 @@ help: ## Print what there is.
 .PHONY: build
 build: $(PLUGIN) ## Build the plugin and its private librdkafka into build/.
 
-$(PRIVATE): packaging/private-librdkafka.sh go.mod
+$(PRIVATE): packaging/private-librdkafka.sh packaging/calm-poll.c go.mod
 	CC="$(CC)" NM="$(NM)" packaging/private-librdkafka.sh "$(ARCHIVE)" "$(VENDORED)" $(BUILD)
 
 # timberjack_nozstd: rotated files are not compressed, and the compressor would be in the plugin.

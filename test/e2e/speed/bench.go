@@ -42,6 +42,8 @@ func outputs() []output {
 		{nowhere, ""},
 		{builtIn, "name kafka\nretry_limit no_limits\n"},
 		{ours, "name kafka_reconnect\nretry_limit no_limits\nworkers 1\n"},
+{"kafka_reconnect F4", "name kafka_reconnect\nretry_limit no_limits\nworkers 1\nrdkafka.max.in.flight.requests.per.connection 4\n"},
+{"kafka_reconnect NI", "name kafka_reconnect\nretry_limit no_limits\nworkers 1\nrdkafka.enable.idempotence false\n"},
 		{oursEngine, "name kafka_reconnect\nretry_limit no_limits\n"},
 	}
 }
@@ -75,7 +77,7 @@ func (b *bench) hosts(ctx context.Context, r *report) error {
 		for _, codec := range []string{"none", "lz4"} {
 			for round := range b.rounds {
 				for _, o := range outputs() {
-					if b.only != "" && b.only != "throughput" {
+					if b.only != "" && b.only != "throughput" || !b.match.MatchString(s.name+", "+codec+", "+o.name) {
 						continue
 					}
 					t, err := b.throughput(ctx, o, codec, path, n)

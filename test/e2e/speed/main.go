@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,7 @@ type settings struct {
 	rounds      int
 	latencyFor  time.Duration
 	only        string
+	match       *regexp.Regexp // of the throughput runs: "300 B, lz4, null"
 	// Of a child process, see half.go.
 	half, brokers, topic, codec string
 	records, size               int
@@ -69,6 +71,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.IntVar(&s.rounds, "rounds", 3, "rounds, in which the outputs take turns")
 	flags.DurationVar(&s.latencyFor, "latency", 20*time.Second, "how long each run for the latency logs 1,000 records a second")
 	flags.StringVar(&s.only, "only", "", "throughput, idle, latency or produce: only that part")
+	match := flags.String("match", "", "only the throughput runs whose name matches, as in '2 KB, none, kafka_reconnect$'")
 	flags.StringVar(&s.half, "half", "", "used by the command itself: c or go")
 	flags.StringVar(&s.brokers, "brokers", "", "for -half")
 	flags.StringVar(&s.topic, "topic", "", "for -half")
@@ -79,7 +82,10 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, err
 	}
 	var err error
+	s.match, err = regexp.Compile(*match)
 	switch {
+	case err != nil:
+		err = fmt.Errorf("-match: %w", err)
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case s.megabytes < 1 || s.rounds < 1 || s.latencyFor < time.Second:
