@@ -92,6 +92,10 @@ outage-docs: ## Make docs/reliability.md and its plots from the results of make 
 	cp $(BUILD)/outage/results.jsonl $(BUILD)/outage/*.svg docs/outage/
 	$(GO) test ./test/e2e/outage -run 'TestDocument_IsCurrent$$' -rewrite
 
+.PHONY: herd
+herd: ## Simulate thousands of agents in an outage; make docs/scale.md and its plots.
+	$(GO) test -count=1 ./test/herd -run 'TestDocument_IsCurrent$$' -rewrite
+
 .PHONY: test
 test: check pure unit asan e2e ## Run all tests (Java and Maven are needed for real Kafka).
 

@@ -7,7 +7,10 @@ import "time"
 // A step starts at the minimum and doubles up to the maximum. Each wait is drawn
 // evenly from [0.75 step, 1.5 step], of which only the part up to the maximum is
 // used: near the cap the jitter lies below it, so that no wait exceeds the maximum and
-// many agents do not gather on it. With 100ms and 5s:
+// many agents do not gather on it. The place in the interval is drawn once for all waits
+// up to the cap and anew for each one there: agents that lose a broker at the same instant
+// are spread by the sum of their waits, while independent draws would even out and bring
+// them back in a bunch after a short outage (docs/scale.md). With 100ms and 5s:
 //
 //	attempt        1      2      3      4      5      6      7    8 and on
 //	step       100ms  200ms  400ms  800ms   1.6s   3.2s     5s      5s
@@ -19,6 +22,7 @@ type Backoff struct {
 	next     time.Duration // the step of the next wait
 	step     time.Duration // the step of the last wait
 	level    int           // waits since the last reset
+	luck     float64       // the place in the interval, in [0, 1]
 	due      time.Duration // the end of the last wait
 }
 
@@ -34,8 +38,11 @@ func NewBackoff(minimum, maximum time.Duration, rand func() float64) Backoff {
 // Next returns how long to wait from at until the next attempt.
 func (b *Backoff) Next(at time.Duration) time.Duration {
 	b.step = b.next
+	if b.level == 0 || b.step == b.max {
+		b.luck = b.chance()
+	}
 	low, high := b.step/4*3+b.step%4*3/4, min(b.step+b.step/2, b.max)
-	wait := low + portion(high-low, b.chance())
+	wait := low + portion(high-low, b.luck)
 	b.next = min(2*b.step, b.max)
 	b.level++
 	b.due = after(at, wait)

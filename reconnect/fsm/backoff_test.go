@@ -3,6 +3,7 @@ package fsm
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -115,6 +116,34 @@ func TestBackoff_StaysSpreadAtTheCap(t *testing.T) {
 	}
 	if atMax > agents/100 {
 		t.Errorf("%d of %d gather at the maximum", atMax, agents)
+	}
+}
+
+// Ten thousand agents that lose a broker at the same instant are spread before they are at the
+// cap: once the first waits are over none of the later ones brings them back in a bunch.
+func TestBackoff_SpreadsAHerdBeforeTheCap(t *testing.T) {
+	const agents, window = 10000, time.Second
+	r := rand.New(rand.NewPCG(5, 5))
+	var times []time.Duration
+	for range agents {
+		b := NewBackoff(100*time.Millisecond, 5*time.Second, r.Float64)
+		for at := b.Next(0); at < 20*time.Second; at += b.Next(at) {
+			if at > 5*time.Second {
+				times = append(times, at)
+			}
+		}
+	}
+	slices.Sort(times)
+	most := 0
+	for from, to := 0, 0; to < len(times); to++ {
+		for times[from] <= times[to]-window {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	// An even spread over waits of 3.75 to 5 s would be 2290.
+	if most > 3200 {
+		t.Errorf("%d of %d attempt within a second", most, agents)
 	}
 }
 

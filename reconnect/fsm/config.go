@@ -41,8 +41,8 @@ type Config struct {
 	RenewAfter int
 	// DrainTimeout bounds Draining; default 3s.
 	DrainTimeout time.Duration
-	// Rand returns a number in [0, 1). It is called by the owner of the machine only,
-	// once a backoff step. Nil means no jitter: always the middle.
+	// Rand returns a number in [0, 1). It is called by the owner of the machine only, at
+	// most once a backoff step. Nil means no jitter: always the middle.
 	Rand func() float64
 }
 

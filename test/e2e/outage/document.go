@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"out_kafka_reconnect/test/chart"
 )
 
 //go:embed reliability_head.md
@@ -60,15 +62,15 @@ func summary(results []*Result) string {
 		kept = fmt.Sprintf("All bars were kept in %d runs, and not in %d.", len(results)-failed, failed)
 	}
 	return fmt.Sprintf("%d runs, %s records logged: **%s lost**, **%s doubled** (%s in flight when the agent ended). %s",
-		len(results), thousands(accepted), thousands(lost), thousands(doubled), thousands(allowed), kept)
+		len(results), chart.Thousands(accepted), chart.Thousands(lost), chart.Thousands(doubled), chart.Thousands(allowed), kept)
 }
 
 func row(run Run, r *Result) string {
-	doubled := thousands(r.Doubled)
+	doubled := chart.Thousands(r.Doubled)
 	if run.Bars.InFlight {
-		doubled += " / " + thousands(r.DoubledAllowed)
+		doubled += " / " + chart.Thousands(r.DoubledAllowed)
 	}
-	inChunk := thousands(r.LateInChunk)
+	inChunk := chart.Thousands(r.LateInChunk)
 	if !r.Exact {
 		inChunk = "≤ " + inChunk
 	}
@@ -81,9 +83,9 @@ func row(run Run, r *Result) string {
 		builtIn = "–"
 	}
 	cells := []string{
-		fmt.Sprintf("[%s](#%s)", run.Name, run.Name), hostName(r.Host), thousands(r.Accepted), thousands(r.Lost), doubled,
-		thousands(r.Late) + ", " + inChunk,
-		tenths(r.First) + " / " + tenths(r.FirstAllowed), tenths(r.Drained),
+		fmt.Sprintf("[%s](#%s)", run.Name, run.Name), hostName(r.Host), chart.Thousands(r.Accepted), chart.Thousands(r.Lost), doubled,
+		chart.Thousands(r.Late) + ", " + inChunk,
+		chart.Tenths(r.First) + " / " + chart.Tenths(r.FirstAllowed), chart.Tenths(r.Drained),
 		fmt.Sprintf("%d / %d", r.Attempts, r.AttemptsAllowed), fmt.Sprint(r.Lines), fmt.Sprintf("%.0f", r.PeakRSS), builtIn, verdict,
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
+	"out_kafka_reconnect/test/chart"
 	"out_kafka_reconnect/test/e2e/audit"
 	"out_kafka_reconnect/test/e2e/rig"
 )
@@ -283,8 +284,8 @@ func TestPicture_IsSmallAndComplete(t *testing.T) {
 	since := func(t time.Time) float64 { return t.Sub(noon).Seconds() }
 	p := picture{
 		title: "a run", logged: plotter.XYs{{}, {X: 500, Y: 50_000}}, appended: growth(many, since), end: 500,
-		outages: []band{{"fault", 100, 200}},
-		spans:   []band{{connecting, 0, 1}, {up, 1, 100}, {down, 100, 200}, {up, 200, 500}},
+		outages: []chart.Band{{Name: "fault", From: 100, To: 200}},
+		spans:   []chart.Band{{Name: connecting, To: 1}, {Name: up, From: 1, To: 100}, {Name: down, From: 100, To: 200}, {Name: up, From: 200, To: 500}},
 	}
 	path := filepath.Join(t.TempDir(), "a.svg")
 	if err := p.write(path); err != nil {
@@ -304,22 +305,6 @@ func TestPicture_IsSmallAndComplete(t *testing.T) {
 	}
 	if strings.Contains(string(text), degraded) {
 		t.Error("its legend names a state that does not occur")
-	}
-}
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
-func TestTenths(t *testing.T) {
-	for v, want := range map[float64]string{-0.04: "0.0", -0.05: "-0.1", 7: "7.0", 0.96: "1.0"} {
-		if got := tenths(v); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
-		}
 	}
 }
 
