@@ -107,6 +107,10 @@ demo: $(PLUGIN) $(HOST) ## Watch an outage: deliver, stop Kafka, keep logging, s
 bench: ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -benchmem ./plugin/... ./reconnect/...
 
+.PHONY: bench-e2e
+bench-e2e: $(PLUGIN) ## Measure against the built-in output in Fluent Bit on real Kafka; ARGS='-only latency' picks a part.
+	$(GO) run ./test/e2e/speed -plugin $(PLUGIN) -out $(BUILD)/speed.json $(ARGS)
+
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 30s).
 	packaging/fuzz.sh $(or $(FUZZTIME),30s)

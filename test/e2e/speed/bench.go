@@ -42,8 +42,6 @@ func outputs() []output {
 		{nowhere, ""},
 		{builtIn, "name kafka\nretry_limit no_limits\n"},
 		{ours, "name kafka_reconnect\nretry_limit no_limits\nworkers 1\n"},
-{"kafka_reconnect F4", "name kafka_reconnect\nretry_limit no_limits\nworkers 1\nrdkafka.max.in.flight.requests.per.connection 4\n"},
-{"kafka_reconnect NI", "name kafka_reconnect\nretry_limit no_limits\nworkers 1\nrdkafka.enable.idempotence false\n"},
 		{oursEngine, "name kafka_reconnect\nretry_limit no_limits\n"},
 	}
 }

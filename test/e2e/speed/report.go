@@ -168,6 +168,9 @@ func (r *report) throughputTable(b *strings.Builder) {
 				continue
 			}
 			for _, o := range outputs() {
+				if figure(o.name, throughput.perSecond) == 0 {
+					continue
+				}
 				rate, cpu := figure(o.name, throughput.perSecond), figure(o.name, throughput.cpuPerMillion)-idle
 				peak := figure(o.name, func(t throughput) float64 { return t.PeakMiB })
 				if o.name == nowhere {
@@ -190,6 +193,9 @@ func (r *report) produceTable(b *strings.Builder) {
 		for _, codec := range []string{"none", "lz4"} {
 			figure := func(kind string, f func(produce) float64) float64 {
 				return of(r.Produce, func(p produce) bool { return p.Shape == s.name && p.Codec == codec && p.Kind == kind }, f)
+			}
+			if figure(halfC, func(p produce) float64 { return p.CPU }) == 0 {
+				continue
 			}
 			rate := func(p produce) float64 { return float64(p.Records) / p.Seconds }
 			cpu := func(p produce) float64 { return p.CPU / float64(p.Records) * 1e6 }
