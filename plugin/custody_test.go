@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,6 +182,104 @@ func TestState_ChunksInCustodyOutliveTheProcess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// noTopic has the brokers know no topic for records with the number 3 until it is made.
+func (p *process) noTopic(made *atomic.Bool) {
+	p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+		if !made.Load() && strings.Contains(m.Value, `"3"`) {
+			return &reconnect.Failure{Class: fsm.ClassTopic, Code: 3, Text: "unknown topic"}
+		}
+		return nil
+	}
+}
+
+// again ends the process by a stop or a crash, and returns the settings for the next one.
+func (p *process) again(how string, s settings) settings {
+	p.t.Helper()
+	if how == "crash" {
+		return p.crash(s)
+	}
+	p.reg.CloseAll()
+	p.before = append(p.before, p.net.Messages()...)
+	p.net = reconnecttest.NewNetwork("a:1")
+	return s
+}
+
+// All of a chunk is delivered but one record, which waits until somebody makes its topic, and the agent
+// ends again and again. Fluent Bit has the chunk, or a reload has handed it over before or after its other
+// records were delivered.
+func TestState_TheRestOfAChunkWaitsForItsTopic(t *testing.T) {
+	for _, how := range []string{"stop", "crash"} {
+		for _, taken := range []string{"not", "before", "after"} {
+			t.Run(how+", taken over: "+taken, func(t *testing.T) {
+				custody := taken != "not"
+				inProcesses(t, func(p *process, s settings) {
+					var made atomic.Bool
+					p.noTopic(&made)
+					a := p.start(s)
+					if taken == "before" {
+						p.net.Set(reconnecttest.Down)
+						time.Sleep(5 * time.Second)
+					}
+					a.want(Retry, records(1, 10))
+					if custody {
+						p.reg.ExpectReload()
+						time.Sleep(10 * time.Second)
+						a.want(OK, records(1, 10))
+						a.endByReload()
+						a = p.start(s)
+					}
+					p.net.Set(reconnecttest.Serving)
+					time.Sleep(10 * time.Second)
+					p.wantStored(9)
+					for range 3 {
+						s = p.again(how, s)
+						p.noTopic(&made)
+						a = p.start(s)
+						if !custody {
+							a.want(Retry, records(1, 10))
+						}
+						time.Sleep(20 * time.Second)
+						p.wantStored(9)
+					}
+					made.Store(true)
+					time.Sleep(20 * time.Second)
+					p.wantStored(10)
+					if left := files(t, s["state_path"]); len(left) > 0 {
+						t.Errorf("%q", left)
+					}
+					if !custody {
+						a.want(OK, records(1, 10))
+						p.wantStored(10)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An outage comes while a chunk is partly delivered, and a reload in it takes the chunk over.
+func TestState_TheRestOfAChunkIsTakenOver(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if strings.Contains(m.Value, `"3"`) {
+				return &reconnect.Failure{Class: fsm.ClassTransient, Text: "timed out"}
+			}
+			return nil
+		}
+		a := p.start(s)
+		a.want(Retry, records(1, 10))
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 10))
+		p.wantStored(9)
+		s = p.crash(s)
+		p.start(s)
+		p.wantStored(10)
+	})
 }
 
 // A disk that is full at a reload: Fluent Bit keeps its chunks.

@@ -173,6 +173,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
+		Blocked:      in.blocked,
 		Completed:    in.completed,
 	}
 }

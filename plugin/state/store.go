@@ -34,7 +34,8 @@ type Options struct {
 	Destination string
 	Brokers     []string
 	Logger      *slog.Logger
-	// Fault is told of a journal that can't be written. It must not block.
+	// Fault is told of notes that can't be written: those of the journal, and of what is open of a
+	// chunk. It must not block.
 	Fault func(error)
 }
 

@@ -257,16 +257,20 @@ func (u *user) keep(s *Store, tag, chunk string) string {
 	return name
 }
 
-// wantChunks compares the chunks, each "tag/chunk".
+// wantChunks compares the chunks, each "tag/chunk", and "/messages [open]" if only some are.
 func (u *user) wantChunks(s *Store, want ...string) {
 	u.t.Helper()
 	var got []string
 	for _, name := range s.Chunks() {
-		tag, chunk, err := s.Chunk(name)
+		c, err := s.Chunk(name)
 		if err != nil {
 			u.t.Fatal(err)
 		}
-		got = append(got, tag+"/"+string(chunk))
+		text := c.Tag + "/" + string(c.Bytes)
+		if c.Open != nil {
+			text += fmt.Sprint("/", c.Messages, c.Open)
+		}
+		got = append(got, text)
 	}
 	if !reflect.DeepEqual(got, want) {
 		u.t.Fatalf("chunks %q, want %q", got, want)
@@ -294,6 +298,53 @@ func TestStore_ChunksAreKeptUntilReleased(t *testing.T) {
 		t.Error("what was never kept is still there")
 	}
 	u.close(s)
+}
+
+// What is open of a chunk only gets less, so that a line that is lost is a matter of duplicates.
+func TestStore_WhatIsOpenOfAChunk(t *testing.T) {
+	u := newUser(t)
+	a, b := u.open(), u.open()
+	whole, part := u.keep(b, "t", "whole"), u.keep(b, "t", "part\n")
+	b.NoteOpen(part, 9, []int{1, 2, 3, 8})
+	b.NoteOpen(part, 9, []int{2, 8})
+	u.wantChunks(b, "t/whole", "t/part\n/9 [2 8]")
+	path := filepath.Join(b.dir, part)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range [][]byte{
+		data[:len(data)-3],
+		append(bytes.Clone(data), "open 9 2 00000000\n"...),
+		append(bytes.Clone(data), lineOf("open 9 9")...),
+		append(bytes.Clone(data), lineOf("note 9 2")...),
+	} {
+		if err := os.WriteFile(path, damaged, fileMode); err != nil {
+			t.Fatal(err)
+		}
+		c, err := b.Chunk(part)
+		if err != nil || string(c.Bytes) != "part\n" || len(c.Open) < 2 {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	// It goes with the chunk.
+	u.close(a)
+	u.close(b)
+	a = u.open()
+	u.wantChunks(a, "t/whole", "t/part\n/9 [2 8]")
+	a.Release(whole)
+	u.close(a)
+	a.NoteOpen(whole, 9, []int{1})
+	if len(u.faults) > 0 {
+		t.Error(u.faults)
+	}
+	if err := os.Mkdir(u.file("chunk-9"), dirMode); err != nil {
+		t.Fatal(err)
+	}
+	a.NoteOpen("chunk-9", 9, []int{1})
+	if len(u.faults) != 1 {
+		t.Error("nobody was told")
+	}
 }
 
 // A section less than before: its chunks are everybody's.
@@ -324,7 +375,7 @@ func TestStore_ACorruptChunkIsPutAside(t *testing.T) {
 	} {
 		name := u.keep(s, "tag", "chunk")
 		u.write(name, damage(u.read(name)))
-		if _, _, err := s.Chunk(name); !errors.Is(err, ErrCorrupt) {
+		if _, err := s.Chunk(name); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("error %v", err)
 		}
 	}
