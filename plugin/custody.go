@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +47,8 @@ func openCustody(o Options, q *quiet, log *slog.Logger) (*custody, error) {
 	}
 	var err error
 	c.store, err = state.Open(state.Options{
-		Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Logger: log, Fault: fault,
+		Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Settings: cfg.DestinationSettings(),
+		Logger: log, Fault: fault,
 	})
 	return c, err
 }
@@ -176,6 +178,35 @@ func (in *Instance) postAll(s *state.Store, enc *encoder) {
 	}
 	if len(chunks) > 0 {
 		in.log.Info("chunks that a hot reload had handed to the last process were found and will be delivered", "taken_over", len(chunks))
+	}
+}
+
+// forgottenAfter is when a section looks for chunks that no section takes up: all of the process
+// have the time to begin.
+const forgottenAfter = 10 * time.Second
+
+// searched are the paths that a section of this process has looked at.
+var searched sync.Map
+
+// searchState tells of chunks in state_path that no section delivers, once in a process: those of
+// settings that no section has any longer. Nobody but the operator knows what is right for them.
+func (in *Instance) searchState() {
+	timer := time.NewTimer(forgottenAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-in.closing:
+		return
+	}
+	s := in.custody.store
+	if _, done := searched.LoadOrStore(s.Path(), nil); done {
+		return
+	}
+	for _, f := range s.Forgotten() {
+		in.counts.forgotten.Add(int64(f.Chunks))
+		in.log.Warn("chunks in state_path are no section's and are not delivered: start once with the settings that they are of, or remove their directory",
+			"dir", f.Dir, "chunks", f.Chunks, "bytes", f.Bytes,
+			"brokers", strings.Join(f.Brokers, ","), "settings", strings.Join(f.Settings, ", "))
 	}
 }
 

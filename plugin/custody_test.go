@@ -360,6 +360,64 @@ func TestState_AFailedStartHoldsNothing(t *testing.T) {
 	})
 }
 
+// A dead-letter file that can't be written to when the agent stops: what is delivered beside the letter is
+// written once.
+func TestState_ADeadLetterThatWaitsForItsFile(t *testing.T) {
+	path := letterFile(t)
+	inProcesses(t, func(p *process, s settings) {
+		s["dead_letter_file"] = path
+		p.net.Reject = rejects
+		a := p.start(s)
+		mend := obstruct(t, path)
+		a.want(Retry, records(1, 5))
+		time.Sleep(10 * time.Second)
+		a.want(Retry, records(1, 5))
+		p.wantStored(4)
+		mend()
+		s = p.again("stop", s)
+		p.net.Reject = rejects
+		a = p.start(s)
+		a.deliver(records(1, 5))
+		p.wantStored(4)
+		if l := lettersIn(t, path); len(l) != 1 || l[0].Value != rejected3 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Another topic, and chunks of the old one are in custody: nobody may send them elsewhere, but somebody
+// must know.
+func TestState_ChunksOfOtherSettingsAreToldOf(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 5))
+		s = p.crash(s)
+		changed := settings{"state_path": s["state_path"], "topics": "other"}
+		b, c := p.start(changed), p.start(settings{"state_path": s["state_path"], "topics": "third"})
+		time.Sleep(20 * time.Second)
+		const line = "chunks in state_path are no section's"
+		if p.host.count(line) != 1 || p.host.count(`chunks=1 bytes=`) != 1 || p.host.count(`brokers=a:1 settings="topics fluent-bit, format json"`) != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+		if n := b.Metrics().Forgotten + c.Metrics().Forgotten; n != 1 {
+			t.Errorf("%d in the metrics", n)
+		}
+		p.wantStored(0)
+		// The old settings are put back.
+		p.reg.CloseAll()
+		p.start(s)
+		time.Sleep(20 * time.Second)
+		p.wantStored(5)
+		if p.host.count(line) != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+	})
+}
+
 // A chunk on the disk that is no chunk any more is not fatal.
 func TestState_ACorruptChunkIsToldOf(t *testing.T) {
 	inProcesses(t, func(p *process, s settings) {

@@ -363,6 +363,46 @@ func TestStore_ChunksOfOthersAreTakenAlong(t *testing.T) {
 	u.close(c)
 }
 
+// What the last user of a destination has left is somebody's, and nobody's to deliver.
+func TestStore_Forgotten(t *testing.T) {
+	u := newUser(t)
+	other := func(dest, broker string) *Store {
+		s, err := Open(Options{
+			Path: u.path, Destination: dest, Brokers: []string{broker}, Settings: []string{"topics " + dest, "format json"},
+			Logger: slog.New(slog.NewTextHandler(&u.log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	left, cluster, used, empty := other("left", "a:1"), other("dest", "z:1"), other("used", "a:1"), other("empty", "a:1")
+	u.keep(left, "t", "1")
+	u.keep(left, "t", "22")
+	u.keep(cluster, "t", "3")
+	u.keep(used, "t", "4")
+	for _, s := range []*Store{left, cluster, empty} {
+		u.close(s)
+	}
+	s := u.open()
+	defer u.close(s)
+	defer u.close(used)
+	u.keep(s, "t", "own")
+	got := s.Forgotten()
+	want := []Forgotten{
+		{cluster.dir, 1, int64(chunkHeader + 2), []string{"z:1"}, []string{"topics dest", "format json"}},
+		{left.dir, 2, int64(2*chunkHeader + 5), []string{"a:1"}, []string{"topics left", "format json"}},
+	}
+	if !reflect.DeepEqual(got, want) || u.log.Len() > 0 {
+		t.Errorf("%+v, want %+v; log %s", got, want, u.log.String())
+	}
+	back := other("left", "a:1")
+	defer u.close(back)
+	if got := s.Forgotten(); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestStore_ACorruptChunkIsPutAside(t *testing.T) {
 	u := newUser(t)
 	s := u.open()
