@@ -97,10 +97,9 @@ func (r *Receipt) Open() []int { return r.courier.openOf(r)[0] }
 // is held.
 func (r *Receipt) partly() bool { return 0 < r.open && r.open < r.messages+r.unusable }
 
-// openBut lists the open messages of a receipt when those are known that wait elsewhere than with a topic
-// in trouble.
-// Dead letters of which one is not safe yet count as messages that wait: they will be refused
-// again. The courier's mu is held.
+// openBut does what Open does, given the messages that wait elsewhere than with a topic in
+// trouble. Dead letters of which one is not safe yet count as messages that wait: they will be
+// refused again. The courier's mu is held.
 func (r *Receipt) openBut(elsewhere []int) []int {
 	list := slices.Concat(elsewhere, r.forgone)
 	for _, p := range r.lent {
@@ -116,7 +115,10 @@ func (r *Receipt) openBut(elsewhere []int) []int {
 		list = append(list, r.rejected...)
 	}
 	slices.Sort(list)
-	return slices.Compact(list)
+	if list = slices.Compact(list); len(list) < r.open {
+		return nil // what is left out would be lost
+	}
+	return list
 }
 
 // Unusable names n entries of the chunk that have no message, to be accounted for.
