@@ -116,6 +116,21 @@ func (a *attempt) known() *delivery.Receipt {
 	return r
 }
 
+// rest goes on with a chunk in custody of which an earlier process has delivered all but some
+// messages; nil if it knew of none.
+func (a *attempt) rest(messages int, open []int) *delivery.Receipt {
+	if len(open) == 0 {
+		return nil
+	}
+	r := a.in.courier.Recall(messages, open)
+	a.in.courier.Avoid(r)
+	a.in.courier.Own(r)
+	if !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, a.job.tag, time.Now())) {
+		return nil
+	}
+	return r
+}
+
 // identify computes the key at the first need only.
 func (a *attempt) identify() delivery.Key {
 	if !a.keyed {

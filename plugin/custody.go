@@ -2,7 +2,10 @@ package plugin
 
 import (
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,14 +19,20 @@ type custody struct {
 	store *state.Store // nil without state_path
 
 	mu    sync.Mutex
-	files map[*delivery.Receipt]string // of those that are not complete
+	files map[*delivery.Receipt]*file // of those that are not complete
+}
+
+// file is a chunk on the disk.
+type file struct {
+	name string
+	open int // how many messages it says to be open; 0 if it does not
 }
 
 // openCustody opens the state of the section, if it wants one. An heir goes on with what there
 // is, as the chunks in custody are the same.
 func openCustody(o Options, q *quiet, log *slog.Logger) (*custody, error) {
 	fault := func(err error) {
-		q.warn("state_path can't be written to: chunks that Fluent Bit collects later may be written again after a crash", 1, "err", err)
+		q.warn("state_path can't be written to: chunks may be written again after a crash", 1, "err", err)
 	}
 	if o.Heir != nil {
 		if s := o.Heir.custody.store; s != nil {
@@ -31,14 +40,15 @@ func openCustody(o Options, q *quiet, log *slog.Logger) (*custody, error) {
 		}
 		return o.Heir.custody, nil
 	}
-	c := &custody{files: map[*delivery.Receipt]string{}}
+	c := &custody{files: map[*delivery.Receipt]*file{}}
 	cfg := o.Config
 	if cfg.StatePath == "" {
 		return c, nil
 	}
 	var err error
 	c.store, err = state.Open(state.Options{
-		Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Logger: log, Fault: fault,
+		Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Settings: cfg.DestinationSettings(),
+		Logger: log, Fault: fault,
 	})
 	return c, err
 }
@@ -50,29 +60,49 @@ func (c *custody) take(r *delivery.Receipt, tag string, chunk []byte) error {
 	}
 	name, err := c.store.Keep(tag, chunk)
 	if err == nil {
-		c.has(r, name)
+		c.has(r, &file{name: name})
 	}
 	return err
 }
 
 // has notes in which file a chunk is.
-func (c *custody) has(r *delivery.Receipt, name string) {
+func (c *custody) has(r *delivery.Receipt, f *file) {
 	c.mu.Lock()
-	c.files[r] = name
+	c.files[r] = f
 	c.mu.Unlock()
 	if r.Complete() { // before it was there
 		c.completed(r)
+		return
+	}
+	c.noteOpen(r)
+}
+
+// noteOpen notes in the file of a chunk that is partly delivered what is open of it.
+func (c *custody) noteOpen(r *delivery.Receipt) {
+	c.mu.Lock()
+	f := c.files[r]
+	c.mu.Unlock()
+	if f == nil {
+		return
+	}
+	open := r.Open()
+	c.mu.Lock()
+	again := len(open) == f.open // it only gets less
+	f.open = len(open)
+	c.mu.Unlock()
+	if len(open) > 0 && !again {
+		c.store.NoteOpen(f.name, r.Messages(), open)
 	}
 }
 
 // completed releases the file of a chunk that has come to its end.
 func (c *custody) completed(r *delivery.Receipt) {
 	c.mu.Lock()
-	name, ok := c.files[r]
+	f := c.files[r]
 	delete(c.files, r)
 	c.mu.Unlock()
-	if ok {
-		c.store.Release(name)
+	if f != nil {
+		c.store.Release(f.name)
 	}
 }
 
@@ -83,10 +113,16 @@ func (c *custody) onDisk() int {
 	return len(c.files)
 }
 
-// close lets others have the state.
+// close writes down what is open of the chunks, and lets others have the state.
 func (c *custody) close(log *slog.Logger) {
 	if c.store == nil {
 		return
+	}
+	c.mu.Lock()
+	left := slices.Collect(maps.Keys(c.files))
+	c.mu.Unlock()
+	for _, r := range left {
+		c.noteOpen(r)
 	}
 	if err := c.store.Close(); err != nil {
 		log.Warn("closing the state", "err", err)
@@ -123,15 +159,19 @@ func (in *Instance) postAll(s *state.Store, enc *encoder) {
 	a := &attempt{in: in, enc: enc, own: true, spare: math.MaxInt64}
 	chunks := s.Chunks()
 	for _, name := range chunks {
-		tag, chunk, err := s.Chunk(name)
+		c, err := s.Chunk(name)
 		if err != nil {
 			in.log.Error("a chunk that a hot reload had handed to the plugin can't be read", "err", err)
 			continue
 		}
-		a.job, a.keyed = &job{chunk: chunk, tag: tag}, false
+		a.job, a.keyed = &job{chunk: c.Bytes, tag: c.Tag}, false
+		if r := a.rest(c.Messages, c.Open); r != nil {
+			in.custody.has(r, &file{name, len(c.Open)})
+			continue
+		}
 		switch r, o := a.post(); {
 		case r != nil:
-			in.custody.has(r, name)
+			in.custody.has(r, &file{name: name})
 		case resultOf(o) != Retry: // there is nothing to deliver in it
 			s.Release(name)
 		}
@@ -139,6 +179,41 @@ func (in *Instance) postAll(s *state.Store, enc *encoder) {
 	if len(chunks) > 0 {
 		in.log.Info("chunks that a hot reload had handed to the last process were found and will be delivered", "taken_over", len(chunks))
 	}
+}
+
+// forgottenAfter is when a section looks for chunks that no section takes up: all of the process
+// have the time to begin.
+const forgottenAfter = 10 * time.Second
+
+// searched are the paths that a section of this process has looked at.
+var searched sync.Map
+
+// searchState tells of chunks in state_path that no section delivers, once in a process: those of
+// settings that no section has any longer. Nobody but the operator knows what is right for them.
+func (in *Instance) searchState() {
+	timer := time.NewTimer(forgottenAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-in.closing:
+		return
+	}
+	s := in.custody.store
+	if _, done := searched.LoadOrStore(s.Path(), nil); done {
+		return
+	}
+	for _, f := range s.Forgotten() {
+		in.counts.forgotten.Add(int64(f.Chunks))
+		in.log.Warn("chunks in state_path are no section's and are not delivered: start once with the settings that they are of, or remove their directory",
+			"dir", f.Dir, "chunks", f.Chunks, "bytes", f.Bytes,
+			"brokers", strings.Join(f.Brokers, ","), "settings", strings.Join(f.Settings, ", "))
+	}
+}
+
+// blocked is told of every chunk of which some is delivered and the rest waits for an operator.
+func (in *Instance) blocked(r *delivery.Receipt) {
+	in.ledger.Blocked(r)
+	in.custody.noteOpen(r)
 }
 
 // completed is told of every chunk that has come to its end.

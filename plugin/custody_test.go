@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +184,104 @@ func TestState_ChunksInCustodyOutliveTheProcess(t *testing.T) {
 	}
 }
 
+// noTopic has the brokers know no topic for records with the number 3 until it is made.
+func (p *process) noTopic(made *atomic.Bool) {
+	p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+		if !made.Load() && strings.Contains(m.Value, `"3"`) {
+			return &reconnect.Failure{Class: fsm.ClassTopic, Code: 3, Text: "unknown topic"}
+		}
+		return nil
+	}
+}
+
+// again ends the process by a stop or a crash, and returns the settings for the next one.
+func (p *process) again(how string, s settings) settings {
+	p.t.Helper()
+	if how == "crash" {
+		return p.crash(s)
+	}
+	p.reg.CloseAll()
+	p.before = append(p.before, p.net.Messages()...)
+	p.net = reconnecttest.NewNetwork("a:1")
+	return s
+}
+
+// All of a chunk is delivered but one record, which waits until somebody makes its topic, and the agent
+// ends again and again. Fluent Bit has the chunk, or a reload has handed it over before or after its other
+// records were delivered.
+func TestState_TheRestOfAChunkWaitsForItsTopic(t *testing.T) {
+	for _, how := range []string{"stop", "crash"} {
+		for _, taken := range []string{"not", "before", "after"} {
+			t.Run(how+", taken over: "+taken, func(t *testing.T) {
+				custody := taken != "not"
+				inProcesses(t, func(p *process, s settings) {
+					var made atomic.Bool
+					p.noTopic(&made)
+					a := p.start(s)
+					if taken == "before" {
+						p.net.Set(reconnecttest.Down)
+						time.Sleep(5 * time.Second)
+					}
+					a.want(Retry, records(1, 10))
+					if custody {
+						p.reg.ExpectReload()
+						time.Sleep(10 * time.Second)
+						a.want(OK, records(1, 10))
+						a.endByReload()
+						a = p.start(s)
+					}
+					p.net.Set(reconnecttest.Serving)
+					time.Sleep(10 * time.Second)
+					p.wantStored(9)
+					for range 3 {
+						s = p.again(how, s)
+						p.noTopic(&made)
+						a = p.start(s)
+						if !custody {
+							a.want(Retry, records(1, 10))
+						}
+						time.Sleep(20 * time.Second)
+						p.wantStored(9)
+					}
+					made.Store(true)
+					time.Sleep(20 * time.Second)
+					p.wantStored(10)
+					if left := files(t, s["state_path"]); len(left) > 0 {
+						t.Errorf("%q", left)
+					}
+					if !custody {
+						a.want(OK, records(1, 10))
+						p.wantStored(10)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An outage comes while a chunk is partly delivered, and a reload in it takes the chunk over.
+func TestState_TheRestOfAChunkIsTakenOver(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if strings.Contains(m.Value, `"3"`) {
+				return &reconnect.Failure{Class: fsm.ClassTransient, Text: "timed out"}
+			}
+			return nil
+		}
+		a := p.start(s)
+		a.want(Retry, records(1, 10))
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 10))
+		p.wantStored(9)
+		s = p.crash(s)
+		p.start(s)
+		p.wantStored(10)
+	})
+}
+
 // A disk that is full at a reload: Fluent Bit keeps its chunks.
 func TestState_WhatCantBeWrittenIsNotTakenOver(t *testing.T) {
 	inProcesses(t, func(p *process, s settings) {
@@ -257,6 +356,64 @@ func TestState_AFailedStartHoldsNothing(t *testing.T) {
 		p.start(s)
 		if dirs, _ := filepath.Glob(filepath.Join(s["state_path"], "*")); len(dirs) != 1 {
 			t.Errorf("%q", dirs)
+		}
+	})
+}
+
+// A dead-letter file that can't be written to when the agent stops: what is delivered beside the letter is
+// written once.
+func TestState_ADeadLetterThatWaitsForItsFile(t *testing.T) {
+	path := letterFile(t)
+	inProcesses(t, func(p *process, s settings) {
+		s["dead_letter_file"] = path
+		p.net.Reject = rejects
+		a := p.start(s)
+		mend := obstruct(t, path)
+		a.want(Retry, records(1, 5))
+		time.Sleep(10 * time.Second)
+		a.want(Retry, records(1, 5))
+		p.wantStored(4)
+		mend()
+		s = p.again("stop", s)
+		p.net.Reject = rejects
+		a = p.start(s)
+		a.deliver(records(1, 5))
+		p.wantStored(4)
+		if l := lettersIn(t, path); len(l) != 1 || l[0].Value != rejected3 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Another topic, and chunks of the old one are in custody: nobody may send them elsewhere, but somebody
+// must know.
+func TestState_ChunksOfOtherSettingsAreToldOf(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 5))
+		s = p.crash(s)
+		changed := settings{"state_path": s["state_path"], "topics": "other"}
+		b, c := p.start(changed), p.start(settings{"state_path": s["state_path"], "topics": "third"})
+		time.Sleep(20 * time.Second)
+		const line = "chunks in state_path are no section's"
+		if p.host.count(line) != 1 || p.host.count(`chunks=1 bytes=`) != 1 || p.host.count(`brokers=a:1 settings="topics fluent-bit, format json"`) != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+		if n := b.Metrics().Forgotten + c.Metrics().Forgotten; n != 1 {
+			t.Errorf("%d in the metrics", n)
+		}
+		p.wantStored(0)
+		// The old settings are put back.
+		p.reg.CloseAll()
+		p.start(s)
+		time.Sleep(20 * time.Second)
+		p.wantStored(5)
+		if p.host.count(line) != 1 {
+			t.Errorf("log %q", p.host.lines)
 		}
 	})
 }

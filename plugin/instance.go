@@ -61,7 +61,7 @@ type Instance struct {
 	closed  bool           // closing is closed
 	parked  *time.Timer    // ends the wait for the section to come back
 	gone    chan struct{}  // closed when Close has done all
-	workers sync.WaitGroup // the goroutines that serve jobs
+	workers sync.WaitGroup // the goroutines that serve jobs, and one that searches the state
 
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
 	// a worker waits no longer than the engine would, because at a stop Fluent Bit works a
@@ -77,6 +77,7 @@ type Instance struct {
 type counts struct {
 	rejected                 sync.Map     // records by deadletter.Kind: *atomic.Int64
 	ok, retried, undecodable atomic.Int64 // chunks
+	forgotten                atomic.Int64 // chunks in state_path that are no section's
 }
 
 // job is one flush call on its way to a goroutine of ours and back.
@@ -149,6 +150,9 @@ func New(o Options) (*Instance, error) {
 		in.remember()
 	}
 	in.startSchemas()
+	if in.custody.store != nil {
+		in.workers.Go(in.searchState)
+	}
 	return in, nil
 }
 
@@ -173,6 +177,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
+		Blocked:      in.blocked,
 		Completed:    in.completed,
 	}
 }

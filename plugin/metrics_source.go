@@ -20,6 +20,7 @@ func (in *Instance) Metrics() metrics.Sample {
 		DeadLetters:        map[string]int64{},
 		QueueBytes:         held.Queued,
 		Receipts:           in.ledger.Len(),
+		Forgotten:          c.forgotten.Load(),
 		ChunksOK:           c.ok.Load(),
 		ChunksRetried:      c.retried.Load(),
 		ChunksError:        c.undecodable.Load(),

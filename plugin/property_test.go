@@ -2,8 +2,8 @@ package plugin
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +14,7 @@ import (
 
 	"out_kafka_reconnect/internal/flblog"
 	"out_kafka_reconnect/plugin/delivery"
+	"out_kafka_reconnect/plugin/state"
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/reconnect/reconnecttest"
@@ -139,7 +140,8 @@ func (w *world) count(in *Instance, chunk []byte, n int) {
 }
 
 // crash kills the process. What was in flight may come twice: chunks that a flush waits for,
-// those that lie in the ledger and are not complete, and those in custody.
+// those that lie in the ledger and are not complete, and those in custody; but of a chunk whose rest
+// waits for an operator only that rest.
 func (w *world) crash() {
 	disk := diskAfterCrash(w.t, w.s["state_path"])
 	in := w.in.Load()
@@ -147,15 +149,29 @@ func (w *world) crash() {
 	w.crashed = append(w.crashed, in)
 	for f, n := range w.flushing {
 		if f.in == in {
-			w.allow(f.chunk, n+len(w.incomplete(in, f.chunk)))
+			w.allow(f.chunk, n, nil)
+			for _, r := range w.incomplete(in, f.chunk) {
+				w.allow(f.chunk, 1, blockedOn(r))
+			}
 		}
 	}
 	w.mu.Unlock()
 	w.net.Set(reconnecttest.Down)
 	w.s["state_path"] = disk
-	w.allowCustody()
+	w.allowCustody(in, blockedOn)
 	w.newNetwork()
 	w.start()
+}
+
+// blockedOn lists what is open of a receipt if all of that waits for an operator, and the rest of the chunk
+// is delivered.
+func blockedOn(r *delivery.Receipt) []int {
+	select {
+	case <-r.Blocked():
+		return r.Open()
+	default:
+		return nil
+	}
 }
 
 // incomplete takes the receipts of a chunk out of the ledger and returns those that are not
@@ -170,34 +186,47 @@ func (w *world) incomplete(in *Instance, chunk string) (rs []*delivery.Receipt) 
 	return rs
 }
 
-// stop ends the process in good order and starts it again. What waits for the rest of a
-// chunk is known; only chunks in custody are written again as a whole.
+// stop ends the process in good order and starts it again. What is open of each chunk is known.
 func (w *world) stop() {
-	w.in.Load().Close()
-	w.allowCustody()
+	in := w.in.Load()
+	in.Close()
+	w.allowCustody(in, (*delivery.Receipt).Open)
 	w.start()
 }
 
-// allow lets n more copies of a chunk's records be.
-func (w *world) allow(chunk string, n int) {
+// allow lets n more copies of a chunk's records be, or of some of them.
+func (w *world) allow(chunk string, n int, some []int) {
 	w.acc.mu.Lock()
 	defer w.acc.mu.Unlock()
-	for _, v := range w.values[chunk] {
-		w.acc.again[v] += n
+	for i, v := range w.values[chunk] {
+		if len(some) == 0 || slices.Contains(some, i) {
+			w.acc.again[v] += n
+		}
 	}
 }
 
-func (w *world) allowCustody() {
-	for _, file := range files(w.t, w.s["state_path"]) {
-		data, err := os.ReadFile(file)
+// allowCustody allows for what the process after an instance finds in custody: a chunk, or what is open of it.
+func (w *world) allowCustody(in *Instance, open func(*delivery.Receipt) []int) {
+	some := map[string][]int{}
+	for r, f := range in.custody.files {
+		some[f.name] = open(r)
+	}
+	cfg := decode(w.t, w.s)
+	st, err := state.Open(state.Options{
+		Path: diskAfterCrash(w.t, cfg.StatePath), Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, name := range st.Chunks() {
+		c, err := st.Chunk(name)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		for chunk := range w.values {
-			if strings.HasSuffix(string(data), "tag"+chunk) {
-				w.allow(chunk, 1)
-			}
-		}
+		w.allow(string(c.Bytes), 1, some[name])
+	}
+	if err := st.Close(); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

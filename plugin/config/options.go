@@ -145,8 +145,10 @@ var deadLetterOptions = []Option{
 	}, KindText, func(c *Config) *string { return &c.DeadLetterTopic }, parseTopic, asIs),
 	text(Option{
 		Name: "dead_letter_file", Allowed: "the path of a file; a missing directory is made",
-		Doc:  "The file that dead letters go to, one JSON object a line.",
-		Note: "Sections of the same Fluent Bit may share it. A file that can't be written to ends the start with an error.",
+		Doc: "The file that dead letters go to, one JSON object a line.",
+		Note: "Sections of the same Fluent Bit may share it. A file that can't be written to ends the start with an error; later" +
+			" the letters, and their chunks with them, wait until it can. Without `state_path` a stop in that time has the" +
+			" records beside them, which are delivered, written again after the start.",
 	}, func(c *Config) *string { return &c.DeadLetterFile }),
 	size(Option{
 		Name: "dead_letter_file_limit", Default: "100MiB",

@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Equal tells whether two sections mean the same in everything.
@@ -28,17 +31,46 @@ func (c *Config) DestinationID() string {
 	if c.Format.Bundles() { // which record is in which message depends on it
 		fmt.Fprintf(h, " %d", c.MaxMessageBytes())
 	}
-	for _, s := range Sections {
-		if !s.Shapes {
-			continue
+	for opt, v := range c.shaping() {
+		fmt.Fprintf(h, " %s=%q", opt.Name, v)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// DestinationSettings is what DestinationID stands for in the words of the section, each
+// "name value". No secret is in it.
+func (c *Config) DestinationSettings() []string {
+	lines := []string{"topics " + joinList(c.Topics), "format " + c.Format.String()}
+	if c.Format.Bundles() {
+		lines = append(lines, fmt.Sprint(rdkafkaPrefix, "message.max.bytes ", c.MaxMessageBytes()))
+	}
+	for opt, v := range c.shaping() {
+		switch {
+		case opt.Secret || holdsPassword(v):
+			v = hidden
+		case strings.ContainsFunc(v, unicode.IsControl):
+			v = strconv.Quote(v)
 		}
-		for _, opt := range s.Options {
-			if v := opt.get(c); v != opt.Default {
-				fmt.Fprintf(h, " %s=%q", opt.Name, v)
+		lines = append(lines, opt.Name+" "+v)
+	}
+	return lines
+}
+
+// shaping goes through the options, topics and format apart, that rule what the messages are
+// made of and where they go, and have another value than by default.
+func (c *Config) shaping() iter.Seq2[Option, string] {
+	return func(yield func(Option, string) bool) {
+		for _, s := range Sections {
+			if !s.Shapes {
+				continue
+			}
+			for _, opt := range s.Options {
+				if v := opt.get(c); v != opt.Default && !yield(opt, v) {
+					return
+				}
 			}
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // BrokerList is Brokers as a list.

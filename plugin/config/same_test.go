@@ -1,6 +1,9 @@
 package config
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestDestinationID(t *testing.T) {
 	plain := mustDecode(t, minimal)
@@ -27,6 +30,17 @@ func TestDestinationID(t *testing.T) {
 				t.Errorf("same destination: %t", same)
 			}
 		})
+	}
+}
+
+// Whoever has changed a section finds in it what to put back.
+func TestDestinationSettings(t *testing.T) {
+	c := mustDecode(t, minimal.with("topics", "a,b", "format", "otlp_json", "topic_key", "t", "headers", "from=http://u:pw@h", "tag_key", "x\ty"))
+	want := []string{
+		"topics a,b", "format otlp_json", "rdkafka.message.max.bytes 1000000", "topic_key t", "headers ***", `tag_key "x\ty"`,
+	}
+	if got := c.DestinationSettings(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

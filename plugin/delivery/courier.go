@@ -49,6 +49,9 @@ type Options struct {
 	// Answered is called when a broker has judged a message, well or badly: it is there and
 	// keeps up. It must not block.
 	Answered func()
+	// Blocked is told of a receipt when all that is left of it waits for an operator and some of it
+	// has come to its end. It must not block longer than a write to the page cache.
+	Blocked func(*Receipt)
 	// Completed is told of a receipt that has come to its end. It must not block longer than
 	// a write to the page cache.
 	Completed func(*Receipt)
@@ -110,8 +113,9 @@ type Courier struct {
 	barred map[string]*bar
 	// troubled are the topics whose messages an operator must help.
 	troubled map[string]*trouble
-	current  *Receipt // ordered: the one chunk under way
-	window   window   // ruled by the pump
+	current  *Receipt   // ordered: the one chunk under way
+	window   window     // ruled by the pump
+	blocked  []*Receipt // of which the pump has not told yet
 
 	queued       int64 // bytes that wait or are in the client's hands
 	stuck        int64 // of them, those that wait for an operator
@@ -350,6 +354,7 @@ func (c *Courier) Account(rej Rejected) {
 // Forgo gives the bytes of rejected messages up, as their dead-letter target takes none: Fluent
 // Bit has the chunk too and comes back with it. It returns false if the bytes are here only.
 func (c *Courier) Forgo(rej Rejected) bool {
+	defer c.nudge()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if rej.origin == nil || rej.receipt.owned {

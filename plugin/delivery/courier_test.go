@@ -124,7 +124,7 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 		o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 5*time.Second
 		o.Answered = func() {}
 		if o.Completed == nil {
-			o.Completed = func(*Receipt) {}
+			o.Blocked, o.Completed = func(*Receipt) {}, func(*Receipt) {}
 		}
 		o.Trouble = func(x Trouble) {
 			r.mu.Lock()

@@ -253,12 +253,17 @@ func (c *Courier) wait(p *part, t *trouble, first bool) {
 	} else {
 		t.parts = append(t.parts, p)
 	}
+	if p.receipt.stuck == nil {
+		p.receipt.stuck = map[*part]struct{}{}
+	}
+	p.receipt.stuck[p] = struct{}{}
 	p.receipt.wait(p.messages)
 }
 
 // goOn ends the wait of a part; whoever calls it takes it from its topic.
 func (c *Courier) goOn(p *part) {
 	c.stuck -= p.size
+	delete(p.receipt.stuck, p)
 	p.receipt.wait(-p.messages)
 }
 

@@ -86,6 +86,8 @@ func (l *Ledger) Put(k Key, g Glimpse, r *Receipt) (forgotten int) {
 	l.mu.Unlock()
 	if r.Complete() { // before it was there
 		l.Completed(r)
+	} else {
+		l.Blocked(r)
 	}
 	l.dropAll(rs)
 	return len(rs)

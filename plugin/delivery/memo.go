@@ -31,8 +31,10 @@ type Journal interface {
 
 // record is what the ledger knows of the memo of a receipt.
 type record struct {
-	id uint64
-	in Journal // nil: not noted
+	id    uint64
+	in    Journal   // nil: not noted
+	open  int       // how many messages it says to be open
+	since time.Time // as it says
 }
 
 // Restore has receipts noted in a journal from now on, and puts the memos that an earlier
@@ -45,8 +47,8 @@ func (l *Ledger) Restore(c *Courier, j Journal, memos []Memo) {
 	now := time.Now()
 	for _, m := range memos {
 		l.lastID = max(l.lastID, m.ID)
-		r := c.recall(m)
-		r.record = record{m.ID, j}
+		r := c.Recall(m.Messages, m.Open)
+		r.record = record{m.ID, j, len(m.Open), m.Since}
 		if m.Since.After(now) { // the clock was set back
 			m.Since = now
 		}
@@ -63,12 +65,21 @@ func (l *Ledger) Completed(r *Receipt) {
 	if l.Len() == 0 { // the usual case; Put looks again
 		return
 	}
-	l.mu.Lock()
-	if l.journal == nil || r.entry == nil {
-		l.mu.Unlock()
+	l.noting(r, func(n *noting) { n.note(nil) })
+}
+
+// Blocked is to be called when all that is left of a receipt waits for an operator. That may
+// take days, so what is open of a receipt in the ledger is noted, as the next process need not
+// send the rest again.
+func (l *Ledger) Blocked(r *Receipt) {
+	if l.Len() == 0 { // Put looks again
 		return
 	}
-	l.note(r.entry.Value.(kept), nil)
+	l.noting(r, func(n *noting) {
+		if open := r.blockedBy(n.known()); open != nil {
+			n.note(open)
+		}
+	})
 }
 
 // receipts lists those in the ledger; mu is held.
@@ -80,10 +91,22 @@ func (l *Ledger) receipts() []*Receipt {
 	return rs
 }
 
-// note notes a receipt that lies in the ledger and unlocks mu, which is held: the memo is
-// written without it. Collected comes after that, as the receipt can't be taken before.
-func (l *Ledger) note(k kept, open []int) {
-	r, j := k.receipt, l.journal
+// noting is the only one that writes a memo of a receipt at the moment.
+type noting struct {
+	kept
+	journal Journal
+	stale   time.Duration
+}
+
+// noting calls f for a receipt that lies in the ledger, without mu. Collected comes after that,
+// as the receipt can't be taken before.
+func (l *Ledger) noting(r *Receipt, f func(*noting)) {
+	l.mu.Lock()
+	if l.journal == nil || r.entry == nil {
+		l.mu.Unlock()
+		return
+	}
+	n := &noting{r.entry.Value.(kept), l.journal, l.ttl / 4}
 	r.recording.Lock()
 	defer r.recording.Unlock()
 	if r.record.id == 0 {
@@ -91,8 +114,23 @@ func (l *Ledger) note(k kept, open []int) {
 		r.record.id = l.lastID
 	}
 	l.mu.Unlock()
-	j.Note(Memo{r.record.id, k.key, k.glimpse, k.since, r.messages, open})
-	r.record.in = j
+	f(n)
+}
+
+// known is how many messages the receipt's memo says to be open; 0 if there is none, or it is so
+// old that it might expire although the chunk comes back again and again.
+func (n *noting) known() int {
+	if rec := &n.receipt.record; rec.in != nil && n.since.Sub(rec.since) < n.stale {
+		return rec.open
+	}
+	return 0
+}
+
+// note writes the memo.
+func (n *noting) note(open []int) {
+	r := n.receipt
+	n.journal.Note(Memo{r.record.id, n.key, n.glimpse, n.since, r.messages, open})
+	r.record = record{r.record.id, n.journal, len(open), n.since}
 }
 
 // Collected is to be called before Fluent Bit is told OK for the chunk of a receipt that was
@@ -125,29 +163,29 @@ func (l *Ledger) NoteOpen(c *Courier) (noted int) {
 	if j == nil {
 		return 0
 	}
-	for i, open := range c.openOf(rs) {
-		if n := len(open); n > 0 && n < rs[i].messages {
-			l.mu.Lock()
-			l.note(rs[i].entry.Value.(kept), open)
+	for i, open := range c.openOf(rs...) {
+		if open != nil {
+			l.noting(rs[i], func(n *noting) { n.note(open) })
 			noted++
 		}
 	}
 	return noted
 }
 
-// recall makes the receipt of a memo: complete, or short of what is open.
-func (c *Courier) recall(m Memo) *Receipt {
-	r := newReceipt(c, "", m.Messages, 0)
+// Recall makes the receipt of a chunk of which an earlier process knew what is open: complete, or
+// short of that.
+func (c *Courier) Recall(messages int, open []int) *Receipt {
+	r := newReceipt(c, "", messages, 0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.open = len(m.Open)
+	r.open = len(open)
 	if r.open == 0 {
 		close(r.done)
 		return r
 	}
 	c.receipts++
 	c.openMessages += r.open
-	r.forgone = slices.Clone(m.Open)
+	r.forgone = slices.Clone(open)
 	r.wait(r.open)
 	return r
 }
@@ -162,18 +200,41 @@ func (c *Courier) giveUp(r *Receipt) {
 	r.settle(n)
 }
 
-// openOf lists for receipts the messages that wait here, by their index in the chunk, or nil
-// where that is not all that is open. Dead letters of which one is not safe yet count as
-// messages that wait: they will be refused again.
-func (c *Courier) openOf(rs []*Receipt) [][]int {
+// blockedBy lists the open messages of a receipt if all of them wait for an operator, some others
+// have come to their end, and they are not as many as known.
+func (r *Receipt) blockedBy(known int) []int {
+	r.courier.mu.Lock()
+	defer r.courier.mu.Unlock()
+	if !r.closed || !r.partly() || r.open == known {
+		return nil
+	}
+	return r.openBut(nil)
+}
+
+// openOf does for receipts what Receipt.Open does for one.
+func (c *Courier) openOf(rs ...*Receipt) [][]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var elsewhere map[*Receipt][]int
+	open := make([][]int, len(rs))
+	for i, r := range rs {
+		if !r.partly() {
+			continue
+		}
+		if !r.closed && elsewhere == nil { // of a blocked one nothing waits elsewhere
+			elsewhere = c.waitElsewhere()
+		}
+		open[i] = r.openBut(elsewhere[r])
+	}
+	return open
+}
+
+// waitElsewhere lists the messages of chunks that wait here, but not for an operator, by
+// their index in the chunk; mu is held.
+func (c *Courier) waitElsewhere() map[*Receipt][]int {
 	lists := [][]*part{c.returned, c.ready, c.delayed}
 	for _, b := range c.barred {
 		lists = append(lists, b.parts)
-	}
-	for _, t := range c.troubled {
-		lists = append(lists, t.parts)
 	}
 	waiting := map[*Receipt][]int{}
 	for _, p := range slices.Concat(lists...) {
@@ -181,17 +242,5 @@ func (c *Courier) openOf(rs []*Receipt) [][]int {
 			waiting[p.receipt] = append(waiting[p.receipt], p.chunkIndexes()...)
 		}
 	}
-	open := make([][]int, len(rs))
-	for i, r := range rs {
-		list := append(waiting[r], r.forgone...)
-		switch setAside := r.open - r.inHands - len(list); {
-		case r.inHands > 0, setAside > 0 && r.unusable > 0: // which ones is not known
-			continue
-		case setAside > 0:
-			list = append(list, r.rejected...)
-		}
-		slices.Sort(list)
-		open[i] = slices.Compact(list)
-	}
-	return open
+	return waiting
 }

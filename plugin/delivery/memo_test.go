@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"out_kafka_reconnect/reconnect"
@@ -55,7 +56,7 @@ func withJournal(t *testing.T, f func(a *agent)) {
 	t.Helper()
 	a := &agent{Ledger: NewLedger(time.Hour, 3), journal: &notes{memos: map[uint64]Memo{}}}
 	a.Restore(nil, a.journal, nil)
-	inBubble(t, Options{Completed: a.Completed}, func(r *rig) {
+	inBubble(t, Options{Blocked: a.Blocked, Completed: a.Completed}, func(r *rig) {
 		a.rig = r
 		f(a)
 	})
@@ -151,6 +152,97 @@ func TestLedger_NotesWhatIsPartlyDelivered(t *testing.T) {
 			t.Errorf("%d noted", n)
 		}
 		a.wantNoted([]int{0, 2, 3}, []int{0}, []int{0, 2})
+	})
+}
+
+// A chunk of which the rest waits for an operator may do so for days, and the process be killed.
+func TestLedger_NotesWhatWaitsForAnOperatorAtOnce(t *testing.T) {
+	withJournal(t, func(a *agent) {
+		whole := a.post("t", "bad:0")
+		x := a.post("t", "t:1", "bad:2", "worse:3", "t:4")
+		h := a.wantSent("bad:0", "t:1 bad:2 worse:3 t:4")
+		a.keep("whole", whole)
+		h[0].all(noTopic)
+		h[1].report(map[int]reconnect.Failure{1: noTopic, 2: noTopic})
+		synctest.Wait()
+		a.wantNoted() // a flush has it
+		a.keep("x", x)
+		a.wantNoted([]int{1, 2})
+		a.retry("x")
+		a.wantNoted([]int{1, 2})
+		a.keep("x", x)
+		// Probes that fail, and retries, change nothing.
+		calls := a.journal.calls
+		for range 20 {
+			time.Sleep(10 * time.Second)
+			for _, h := range a.s.take() {
+				h.all(noTopic)
+			}
+			a.keep("x", a.retry("x"))
+		}
+		if a.journal.calls != calls {
+			t.Errorf("%d calls while nothing changed", a.journal.calls-calls)
+		}
+		// One of the topics is made.
+		time.Sleep(10 * time.Second)
+		for _, h := range a.s.take() {
+			if h.texts == "worse:3" {
+				h.report(nil)
+			} else {
+				h.all(noTopic)
+			}
+		}
+		synctest.Wait()
+		a.wantNoted([]int{1})
+		// A memo of a chunk that still comes back does not expire.
+		since := a.journal.list()[0].Since
+		time.Sleep(time.Hour / 2)
+		for _, h := range a.s.take() {
+			h.all(noTopic)
+		}
+		a.keep("x", a.retry("x"))
+		if m := a.journal.list()[0]; !m.Since.After(since) || len(m.Open) != 1 {
+			t.Errorf("%+v", m)
+		}
+		// The other one too.
+		time.Sleep(10 * time.Second)
+		for range 2 {
+			for _, h := range a.s.take() {
+				h.report(nil)
+			}
+		}
+		synctest.Wait()
+		a.wantNoted(nil, nil)
+		a.Collected(a.retry("x"))
+		a.Collected(a.retry("whole"))
+		a.wantNoted()
+	})
+}
+
+func TestReceipt_Open(t *testing.T) {
+	withJournal(t, func(a *agent) {
+		x := a.Post(inFront, "t", batchOf("t:1", "bad:2", "t:3"), 1, 0)
+		h := a.wantSent("t:1 bad:2 t:3")[0]
+		want := func(want ...int) {
+			t.Helper()
+			synctest.Wait()
+			if got := x.Open(); !slices.Equal(got, want) {
+				t.Errorf("open %v, want %v", got, want)
+			}
+		}
+		want() // all of it
+		a.s.set(false)
+		h.report(map[int]reconnect.Failure{1: noTopic, 2: transient})
+		want() // which entry is not accounted for is not known
+		a.Account(x.Unusable(1))
+		want(1, 2)
+		a.s.set(true)
+		h = a.wantSent("t:3")[0]
+		want(1, 2) // one is in the client's hands
+		h.report(nil)
+		want(1)
+		a.keep("x", x)
+		a.wantNoted([]int{1})
 	})
 }
 

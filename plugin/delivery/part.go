@@ -48,9 +48,9 @@ func (p *part) inHands(gets bool) {
 	switch {
 	case p.letters != nil: // they are no messages of the chunk
 	case gets:
-		p.receipt.inHands += p.messages
+		p.receipt.lent = append(p.receipt.lent, p)
 	default:
-		p.receipt.inHands -= p.messages
+		p.receipt.lent = slices.DeleteFunc(p.receipt.lent, func(q *part) bool { return q == p })
 	}
 }
 
@@ -70,6 +70,15 @@ func (p *part) chunkIndexes() []int {
 	return upTo(0, p.messages)
 }
 
+// standsFor lists the messages of the chunk that are open because of the part; nil if those are
+// entries without a message.
+func (p *part) standsFor() []int {
+	if p.letters != nil {
+		return p.origin
+	}
+	return p.chunkIndexes()
+}
+
 // rejected turns a part that is in no list into a Rejected whose failures say nothing yet but the
 // index.
 func (p *part) rejected() Rejected {
@@ -86,14 +95,10 @@ func (p *part) rejected() Rejected {
 // needed lists the messages of the chunk that must be supplied again when the bytes of the
 // part are given up; nil if that can't be done.
 func (p *part) needed() []int {
-	switch {
-	case p.receipt.owned:
+	if p.receipt.owned {
 		return nil
-	case p.letters != nil:
-		return p.origin
-	default:
-		return p.chunkIndexes()
 	}
+	return p.standsFor()
 }
 
 // pick makes a part of some messages of a batch that holds those of the part, by position

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// run hands over what waits, whenever the sender takes it.
+// run hands over what waits, whenever the sender takes it, and tells of chunks that are blocked.
 func (c *Courier) run() {
 	defer close(c.ended)
 	timer := time.NewTimer(time.Hour)
@@ -27,6 +27,7 @@ func (c *Courier) run() {
 				due = timer.C
 			}
 		}
+		c.tellBlocked()
 		select {
 		case <-c.wake:
 		case <-opened:
@@ -34,6 +35,17 @@ func (c *Courier) run() {
 		case <-c.quit:
 			return
 		}
+	}
+}
+
+// tellBlocked tells of the receipts of which all that is left has come to wait for an operator.
+func (c *Courier) tellBlocked() {
+	c.mu.Lock()
+	blocked, o := c.blocked, c.o
+	c.blocked = nil
+	c.mu.Unlock()
+	for _, r := range blocked {
+		o.Blocked(r)
 	}
 }
 

@@ -21,14 +21,15 @@ type Receipt struct {
 	number   uint64 // place in the order; 0 without one
 	held     bool   // must not go out before what stands in front of it in a line
 	messages int
-	open     int   // messages and unusable entries that have not come to their end
-	avoided  bool  // counted as avoided duplicates
-	owned    bool  // Fluent Bit has been told OK: the bytes are here or nowhere
-	forgone  []int // open messages whose bytes were given up, to be supplied again; ascending
-	waiting  int   // open messages that wait for an operator, forgone ones included
-	inHands  int   // messages in the client's hands
-	unusable int   // entries without a message that are accounted for too
-	rejected []int // messages that became dead letters
+	open     int                // messages and unusable entries that have not come to their end
+	avoided  bool               // counted as avoided duplicates
+	owned    bool               // Fluent Bit has been told OK: the bytes are here or nowhere
+	forgone  []int              // open messages whose bytes were given up, to be supplied again; ascending
+	waiting  int                // open messages that wait for an operator, forgone ones included
+	stuck    map[*part]struct{} // what of them waits here
+	lent     []*part            // in the client's hands
+	unusable int                // entries without a message that are accounted for too
+	rejected []int              // messages that became dead letters
 	blocked  chan struct{}
 	closed   bool // blocked is closed
 
@@ -85,6 +86,41 @@ func (r *Receipt) Short() bool {
 // Posted is when the chunk was handed over first.
 func (r *Receipt) Posted() time.Time { return r.posted }
 
+// Messages is how many messages the chunk has.
+func (r *Receipt) Messages() int { return r.messages }
+
+// Open lists the messages that have not come to their end, ascending, if some have and some
+// have not; nil if not, and where it is not known of all of them.
+func (r *Receipt) Open() []int { return r.courier.openOf(r)[0] }
+
+// partly tells whether some of the chunk has come to its end and some has not; the courier's mu
+// is held.
+func (r *Receipt) partly() bool { return 0 < r.open && r.open < r.messages+r.unusable }
+
+// openBut does what Open does, given the messages that wait elsewhere than with a topic in
+// trouble. Dead letters of which one is not safe yet count as messages that wait: they will be
+// refused again. The courier's mu is held.
+func (r *Receipt) openBut(elsewhere []int) []int {
+	list := slices.Concat(elsewhere, r.forgone)
+	for _, p := range r.lent {
+		list = append(list, p.standsFor()...)
+	}
+	for p := range r.stuck {
+		list = append(list, p.standsFor()...)
+	}
+	if setAside := r.open - len(list); setAside > 0 {
+		if r.unusable > 0 { // which ones is not known
+			return nil
+		}
+		list = append(list, r.rejected...)
+	}
+	slices.Sort(list)
+	if list = slices.Compact(list); len(list) < r.open {
+		return nil // what is left out would be lost
+	}
+	return list
+}
+
 // Unusable names n entries of the chunk that have no message, to be accounted for.
 func (r *Receipt) Unusable(n int) Rejected { return Rejected{Tag: r.tag, receipt: r, count: n} }
 
@@ -117,6 +153,9 @@ func (r *Receipt) wait(n int) {
 	case blocked && !r.closed:
 		close(r.blocked)
 		r.closed = true
+		if r.partly() {
+			r.courier.blocked = append(r.courier.blocked, r)
+		}
 	case !blocked && r.closed:
 		r.blocked = make(chan struct{})
 		r.closed = false

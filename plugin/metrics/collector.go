@@ -72,6 +72,9 @@ var families = []family{
 	gauge("receipts", "Chunks that were answered with retry and whose next attempt is waited for.", func(s *Sample, p put) {
 		p(float64(s.Receipts))
 	}),
+	gauge("forgotten_chunks", "Chunks in state_path that no section delivers, as found after the start.", func(s *Sample, p put) {
+		p(float64(s.Forgotten))
+	}),
 	counter("chunks_total", "Flush calls by what Fluent Bit was answered.", func(s *Sample, p put) {
 		p(float64(s.ChunksOK), "ok")
 		p(float64(s.ChunksRetried), "retry")

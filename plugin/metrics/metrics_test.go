@@ -39,7 +39,8 @@ func full() Sample {
 		DuplicatesAvoided: 8, PossibleDuplicates: 9,
 		DeadLetters: map[string]int64{"topic": 10, "file": 11},
 		QueueBytes:  67_108_864, Receipts: 12,
-		ChunksOK: 13, ChunksRetried: 14, ChunksError: 15,
+		Forgotten: 16,
+		ChunksOK:  13, ChunksRetried: 14, ChunksError: 15,
 	}
 }
 

@@ -42,6 +42,9 @@ type Sample struct {
 	QueueBytes int64
 	Receipts   int
 
+	// Forgotten is how many chunks in state_path were found to be no section's.
+	Forgotten int64
+
 	// ChunksOK, ChunksRetried and ChunksError count the answers to Fluent Bit.
 	ChunksOK, ChunksRetried, ChunksError int64
 }

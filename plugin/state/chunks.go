@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,23 +19,36 @@ const (
 	tmpPrefix   = "tmp-"
 )
 
-// chunkMagic begins a chunk's file. The checksum of what follows it comes next, then the
-// length of the tag, both as 32-bit little-endian integers, then the tag and the chunk.
-const chunkMagic = "kafka_reconnect chunk 1\n"
+// chunkMagic begins a chunk's file. Then come the checksum of what follows up to the end of the
+// chunk, the length of the tag and that of the chunk, all three as 32-bit little-endian
+// integers, the tag and the chunk. Lines may follow that tell what is open of it, see
+// Store.NoteOpen.
+const chunkMagic = "kafka_reconnect chunk 2\n"
 
 // chunkHeader is the number of bytes before the tag.
-const chunkHeader = len(chunkMagic) + 8
+const chunkHeader = len(chunkMagic) + 12
 
 // ErrCorrupt is that of a file that does not hold what was written.
 var ErrCorrupt = errors.New("state: the file is corrupt")
+
+// Chunk is one that is kept.
+type Chunk struct {
+	Tag   string
+	Bytes []byte
+	// Messages is how many messages it has, Open their indexes that have not come to their end,
+	// ascending; without Open all of it is to be delivered.
+	Messages int
+	Open     []int
+}
 
 // Keep writes a chunk and returns the name of its file when it is safely on the disk.
 func (s *Store) Keep(tag string, chunk []byte) (string, error) {
 	data := make([]byte, chunkHeader, chunkHeader+len(tag)+len(chunk))
 	copy(data, chunkMagic)
-	binary.LittleEndian.PutUint32(data[chunkHeader-4:], uint32(len(tag)))
+	binary.LittleEndian.PutUint32(data[chunkHeader-8:], uint32(len(tag)))
+	binary.LittleEndian.PutUint32(data[chunkHeader-4:], uint32(len(chunk)))
 	data = append(append(data, tag...), chunk...)
-	binary.LittleEndian.PutUint32(data[len(chunkMagic):], crc32.ChecksumIEEE(data[chunkHeader-4:]))
+	binary.LittleEndian.PutUint32(data[len(chunkMagic):], crc32.ChecksumIEEE(data[chunkHeader-8:]))
 	name := s.nextChunk()
 	tmp := filepath.Join(s.dir, tmpPrefix+name)
 	err := writeSynced(tmp, data)
@@ -50,6 +64,23 @@ func (s *Store) Keep(tag string, chunk []byte) (string, error) {
 		return "", fmt.Errorf("state: keeping a chunk: %w", err)
 	}
 	return name, nil
+}
+
+// NoteOpen notes in the file of a chunk which of its messages are open; the last line counts.
+// It is not synced: less and less of a chunk is open, so that an older line, or none, costs a
+// duplicate and no record.
+func (s *Store) NoteOpen(name string, messages int, open []int) {
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_WRONLY|os.O_APPEND, fileMode)
+	if errors.Is(err, fs.ErrNotExist) { // released meanwhile
+		return
+	}
+	if err == nil {
+		_, err = f.Write(openLine(messages, open))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		s.tell(fmt.Errorf("state: noting what is open of a chunk: %w", err))
+	}
 }
 
 func writeSynced(path string, data []byte) error {
@@ -92,29 +123,38 @@ func (s *Store) Chunks() []string {
 }
 
 // Chunk reads a chunk that is kept. One that is corrupt is put aside, with an error.
-func (s *Store) Chunk(name string) (tag string, chunk []byte, err error) {
+func (s *Store) Chunk(name string) (Chunk, error) {
 	path := filepath.Join(s.dir, name)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", nil, fmt.Errorf("state: %w", err)
+		return Chunk{}, fmt.Errorf("state: %w", err)
 	}
-	if tag, chunk, err = parseChunk(data); err != nil {
+	c, err := parseChunk(data)
+	if err != nil {
 		aside := filepath.Join(s.dir, "corrupt-"+name)
-		return "", nil, errors.Join(fmt.Errorf("%w: %s", err, aside), os.Rename(path, aside))
+		return Chunk{}, errors.Join(fmt.Errorf("%w: %s", err, aside), os.Rename(path, aside))
 	}
-	return tag, chunk, nil
+	return c, nil
 }
 
-func parseChunk(data []byte) (tag string, chunk []byte, err error) {
+func parseChunk(data []byte) (Chunk, error) {
 	if len(data) < chunkHeader || !bytes.HasPrefix(data, []byte(chunkMagic)) {
-		return "", nil, ErrCorrupt
+		return Chunk{}, ErrCorrupt
 	}
-	sum, n := binary.LittleEndian.Uint32(data[len(chunkMagic):]), binary.LittleEndian.Uint32(data[chunkHeader-4:])
-	rest := data[chunkHeader:]
-	if crc32.ChecksumIEEE(data[chunkHeader-4:]) != sum || int(n) > len(rest) {
-		return "", nil, ErrCorrupt
+	sum := binary.LittleEndian.Uint32(data[len(chunkMagic):])
+	n := int64(binary.LittleEndian.Uint32(data[chunkHeader-8:]))
+	end := int64(chunkHeader) + n + int64(binary.LittleEndian.Uint32(data[chunkHeader-4:]))
+	if end > int64(len(data)) || crc32.ChecksumIEEE(data[chunkHeader-8:end]) != sum {
+		return Chunk{}, ErrCorrupt
 	}
-	return string(rest[:n]), rest[n:], nil
+	c := Chunk{Tag: string(data[chunkHeader : int64(chunkHeader)+n]), Bytes: data[int64(chunkHeader)+n : end]}
+	for line := range bytes.Lines(data[end:]) {
+		// One that is torn was never complete; those before it hold all the same.
+		if messages, open, err := parseOpen(strings.TrimSuffix(string(line), "\n")); err == nil {
+			c.Messages, c.Open = messages, open
+		}
+	}
+	return c, nil
 }
 
 // Release removes a chunk, soon and elsewhere: a file system may take its time.

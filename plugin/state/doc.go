@@ -6,8 +6,9 @@
 //
 //	<destination>.<number>/lock        held while somebody uses the directory
 //	<destination>.<number>/brokers     the bootstrap addresses of its cluster
+//	<destination>.<number>/settings    what the destination's name stands for, for people to read
 //	<destination>.<number>/journal     memos of receipts, see delivery.Memo
-//	<destination>.<number>/chunk-<n>   a chunk that was taken over
+//	<destination>.<number>/chunk-<n>   a chunk that was taken over, and what is open of it
 //
 // The two kinds of file have different needs. A chunk is on the disk before Fluent Bit is told
 // OK, so its file is synced. The journal is not: what it says is worth something only until

@@ -40,11 +40,19 @@ func newJournal(path string, memos []delivery.Memo, fault func(error)) (*journal
 	return j, j.rewrite()
 }
 
-// OnFault changes who is told of a journal that can't be written.
+// OnFault changes who is told of notes that can't be written.
 func (j *journal) OnFault(f func(error)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.fault = f
+}
+
+// tell tells of a note that can't be written.
+func (j *journal) tell(err error) {
+	j.mu.Lock()
+	fault := j.fault
+	j.mu.Unlock()
+	fault(err)
 }
 
 // Note implements delivery.Journal.

@@ -19,6 +19,10 @@ import (
 //	drop <id>
 //	closed
 //
+// These are in the journal. In the file of a chunk there is only
+//
+//	open <messages> <open>
+//
 // since is in nanoseconds since 1970, hash and glimpse are hexadecimal, and open is "-", or the
 // indexes as in 0-3,7.
 const (
@@ -27,6 +31,7 @@ const (
 	wordNote    = "note"
 	wordDrop    = "drop"
 	wordClosed  = "closed"
+	wordOpen    = "open"
 )
 
 // bootID tells one run of the machine from the next; "-" where there is none.
@@ -47,6 +52,21 @@ func noteLine(m delivery.Memo) []byte {
 }
 
 func dropLine(id uint64) []byte { return lineOf(fmt.Sprintf("%s %d", wordDrop, id)) }
+
+func openLine(messages int, open []int) []byte {
+	return lineOf(fmt.Sprintf("%s %d %s", wordOpen, messages, ranges(open)))
+}
+
+func parseOpen(line string) (messages int, open []int, err error) {
+	body, ok := checked(line)
+	w := strings.Split(body, " ")
+	if !ok || len(w) != 3 || w[0] != wordOpen {
+		return 0, nil, ErrCorrupt
+	}
+	var p parser
+	messages = int(p.number(w[1], 10))
+	return messages, p.indexes(w[2], messages), p.err
+}
 
 func parseHeader(body string) (boot string, err error) {
 	rest, ok := strings.CutPrefix(body, headerWords+" ")

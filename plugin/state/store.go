@@ -21,6 +21,12 @@ const (
 	fileMode = 0o600
 )
 
+// The files that tell whose a directory is.
+const (
+	brokersFile  = "brokers"
+	settingsFile = "settings"
+)
+
 // maxUsers bounds the users of one destination; more than this is a fault.
 const maxUsers = 1000
 
@@ -33,14 +39,18 @@ type Options struct {
 	// they have an address in common.
 	Destination string
 	Brokers     []string
-	Logger      *slog.Logger
-	// Fault is told of a journal that can't be written. It must not block.
+	// Settings say in words what Destination stands for; they hold no secret.
+	Settings []string
+	Logger   *slog.Logger
+	// Fault is told of notes that can't be written: those of the journal, and of what is open of a
+	// chunk. It must not block.
 	Fault func(error)
 }
 
 // Store is the state of one user of a destination. Its methods are safe for concurrent use.
 type Store struct {
 	*journal
+	path  string
 	dir   string
 	lock  *os.File
 	log   *slog.Logger
@@ -60,7 +70,7 @@ func Open(o Options) (*Store, error) {
 	if err := os.MkdirAll(o.Path, dirMode); err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
-	s := &Store{log: o.Logger}
+	s := &Store{log: o.Logger, path: o.Path}
 	for n := range maxUsers {
 		dir := filepath.Join(o.Path, fmt.Sprintf("%s.%d", o.Destination, n))
 		if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -87,6 +97,19 @@ func Open(o Options) (*Store, error) {
 
 // claim locks a directory, unless it is in use or another cluster's.
 func claim(dir string, brokers []string) (*os.File, error) {
+	lock, err := tryLock(dir)
+	if lock == nil || err != nil {
+		return nil, err
+	}
+	known, err := readLines(dir, brokersFile)
+	if err == nil && !slices.ContainsFunc(known, func(b string) bool { return slices.Contains(brokers, b) }) {
+		return nil, lock.Close()
+	}
+	return lock, nil
+}
+
+// tryLock locks a directory, unless it is in use.
+func tryLock(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
@@ -100,17 +123,21 @@ func claim(dir string, brokers []string) (*os.File, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("state: locking %s: %w", lock.Name(), err)
 	}
-	known, err := os.ReadFile(filepath.Join(dir, "brokers"))
-	if err == nil && !slices.ContainsFunc(strings.Fields(string(known)), func(b string) bool { return slices.Contains(brokers, b) }) {
-		return nil, lock.Close()
-	}
 	return lock, nil
+}
+
+// readLines reads a file of lines.
+func readLines(dir, name string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), err
 }
 
 // load reads what is in the directory.
 func (s *Store) load(o Options) error {
-	if err := os.WriteFile(filepath.Join(s.dir, "brokers"), []byte(strings.Join(o.Brokers, "\n")+"\n"), fileMode); err != nil {
-		return fmt.Errorf("state: %w", err)
+	for name, lines := range map[string][]string{brokersFile: o.Brokers, settingsFile: o.Settings} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(strings.Join(lines, "\n")+"\n"), fileMode); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
 	}
 	path := filepath.Join(s.dir, "journal")
 	memos, err := readJournal(path)

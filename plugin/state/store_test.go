@@ -257,16 +257,20 @@ func (u *user) keep(s *Store, tag, chunk string) string {
 	return name
 }
 
-// wantChunks compares the chunks, each "tag/chunk".
+// wantChunks compares the chunks, each "tag/chunk", and "/messages [open]" if only some are.
 func (u *user) wantChunks(s *Store, want ...string) {
 	u.t.Helper()
 	var got []string
 	for _, name := range s.Chunks() {
-		tag, chunk, err := s.Chunk(name)
+		c, err := s.Chunk(name)
 		if err != nil {
 			u.t.Fatal(err)
 		}
-		got = append(got, tag+"/"+string(chunk))
+		text := c.Tag + "/" + string(c.Bytes)
+		if c.Open != nil {
+			text += fmt.Sprint("/", c.Messages, c.Open)
+		}
+		got = append(got, text)
 	}
 	if !reflect.DeepEqual(got, want) {
 		u.t.Fatalf("chunks %q, want %q", got, want)
@@ -296,6 +300,53 @@ func TestStore_ChunksAreKeptUntilReleased(t *testing.T) {
 	u.close(s)
 }
 
+// What is open of a chunk only gets less, so that a line that is lost is a matter of duplicates.
+func TestStore_WhatIsOpenOfAChunk(t *testing.T) {
+	u := newUser(t)
+	a, b := u.open(), u.open()
+	whole, part := u.keep(b, "t", "whole"), u.keep(b, "t", "part\n")
+	b.NoteOpen(part, 9, []int{1, 2, 3, 8})
+	b.NoteOpen(part, 9, []int{2, 8})
+	u.wantChunks(b, "t/whole", "t/part\n/9 [2 8]")
+	path := filepath.Join(b.dir, part)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range [][]byte{
+		data[:len(data)-3],
+		append(bytes.Clone(data), "open 9 2 00000000\n"...),
+		append(bytes.Clone(data), lineOf("open 9 9")...),
+		append(bytes.Clone(data), lineOf("note 9 2")...),
+	} {
+		if err := os.WriteFile(path, damaged, fileMode); err != nil {
+			t.Fatal(err)
+		}
+		c, err := b.Chunk(part)
+		if err != nil || string(c.Bytes) != "part\n" || len(c.Open) < 2 {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	// It goes with the chunk.
+	u.close(a)
+	u.close(b)
+	a = u.open()
+	u.wantChunks(a, "t/whole", "t/part\n/9 [2 8]")
+	a.Release(whole)
+	u.close(a)
+	a.NoteOpen(whole, 9, []int{1})
+	if len(u.faults) > 0 {
+		t.Error(u.faults)
+	}
+	if err := os.Mkdir(u.file("chunk-9"), dirMode); err != nil {
+		t.Fatal(err)
+	}
+	a.NoteOpen("chunk-9", 9, []int{1})
+	if len(u.faults) != 1 {
+		t.Error("nobody was told")
+	}
+}
+
 // A section less than before: its chunks are everybody's.
 func TestStore_ChunksOfOthersAreTakenAlong(t *testing.T) {
 	u := newUser(t)
@@ -312,6 +363,46 @@ func TestStore_ChunksOfOthersAreTakenAlong(t *testing.T) {
 	u.close(c)
 }
 
+// What the last user of a destination has left is somebody's, and nobody's to deliver.
+func TestStore_Forgotten(t *testing.T) {
+	u := newUser(t)
+	other := func(dest, broker string) *Store {
+		s, err := Open(Options{
+			Path: u.path, Destination: dest, Brokers: []string{broker}, Settings: []string{"topics " + dest, "format json"},
+			Logger: slog.New(slog.NewTextHandler(&u.log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	left, cluster, used, empty := other("left", "a:1"), other("dest", "z:1"), other("used", "a:1"), other("empty", "a:1")
+	u.keep(left, "t", "1")
+	u.keep(left, "t", "22")
+	u.keep(cluster, "t", "3")
+	u.keep(used, "t", "4")
+	for _, s := range []*Store{left, cluster, empty} {
+		u.close(s)
+	}
+	s := u.open()
+	defer u.close(s)
+	defer u.close(used)
+	u.keep(s, "t", "own")
+	got := s.Forgotten()
+	want := []Forgotten{
+		{cluster.dir, 1, int64(chunkHeader + 2), []string{"z:1"}, []string{"topics dest", "format json"}},
+		{left.dir, 2, int64(2*chunkHeader + 5), []string{"a:1"}, []string{"topics left", "format json"}},
+	}
+	if !reflect.DeepEqual(got, want) || u.log.Len() > 0 {
+		t.Errorf("%+v, want %+v; log %s", got, want, u.log.String())
+	}
+	back := other("left", "a:1")
+	defer u.close(back)
+	if got := s.Forgotten(); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestStore_ACorruptChunkIsPutAside(t *testing.T) {
 	u := newUser(t)
 	s := u.open()
@@ -324,7 +415,7 @@ func TestStore_ACorruptChunkIsPutAside(t *testing.T) {
 	} {
 		name := u.keep(s, "tag", "chunk")
 		u.write(name, damage(u.read(name)))
-		if _, _, err := s.Chunk(name); !errors.Is(err, ErrCorrupt) {
+		if _, err := s.Chunk(name); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -19,7 +20,8 @@ const secondName = "second"
 type chost struct {
 	base
 	events   journal[chostEvent]
-	begin    int // the index of the current run's first event
+	begin    int            // the index of the current run's first event
+	watching sync.WaitGroup // ends when the last run's end is among the events
 	commands *os.File
 	numbered bool  // this run knows where its numbers start
 	first    int64 // this run's first number, once numbered
@@ -142,6 +144,9 @@ func (h *chost) Start(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
+	if !h.Running() {
+		h.watching.Wait() // else its end would be taken for this run's
+	}
 	h.begin, h.numbered, h.rating = h.events.size(), false, false
 	err = h.launch(args, stdin, h.take)
 	_ = stdin.Close()
@@ -150,11 +155,12 @@ func (h *chost) Start(ctx context.Context, args ...string) error {
 		return err
 	}
 	h.commands = commands
-	go func(p *process) {
+	p := h.process
+	h.watching.Go(func() {
 		<-p.done
 		_ = commands.Close()
 		h.events.add(chostEvent{Event: eventGone})
-	}(h.process)
+	})
 	_, err = h.wait(ctx, h.begin, "starting the host", "ready")
 	return err
 }
