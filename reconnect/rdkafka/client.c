@@ -72,6 +72,7 @@ void okr_drain(okr_client *c, okr_news *out)
 	out->acked = atomic_exchange(&c->acked_flag, 0);
 	out->reported = atomic_exchange(&c->reported_flag, 0);
 	out->table_changed = atomic_exchange(&c->table_changed, 0);
+	out->token_wanted = atomic_exchange(&c->token_wanted, 0);
 	pthread_mutex_lock(&c->ring_mu);
 	out->dropped = c->dropped;
 	pthread_mutex_unlock(&c->ring_mu);
