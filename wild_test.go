@@ -44,13 +44,13 @@ func TestSectionsInTheWild_MakeAClient(t *testing.T) {
 				}
 				return
 			}
-			props := clientProperties(cfg)
+			props := clientOptions(cfg).Properties
 			for i := range props {
 				if path, ok := files[props[i].Name]; ok {
 					props[i].Value = path
 				}
 			}
-			if err := rdkafka.CheckAll(props); err != nil {
+			if err := rdkafka.CheckAll(props, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -82,6 +82,7 @@ func TestSectionsInTheWild_Deliver(t *testing.T) {
 				case name == "brokers":
 					return brokers
 				case name == "rdkafka.bootstrap.servers", name == "rdkafka.security.protocol",
+					name == "aws_msk_iam", name == "aws_msk_iam_cluster_arn",
 					strings.HasPrefix(name, "rdkafka.sasl."), strings.HasPrefix(name, "rdkafka.ssl."):
 					return ""
 				}
@@ -92,9 +93,11 @@ func TestSectionsInTheWild_Deliver(t *testing.T) {
 			}
 			host := &listener{t: t}
 			relay := flblog.NewRelay(host, s.Name)
+			client := clientOptions(cfg)
+			client.Logger = relay.Logger()
 			in, err := plugin.New(plugin.Options{
 				Config: cfg,
-				Open:   rdkafka.Opener(rdkafka.Options{Properties: clientProperties(cfg), Logger: relay.Logger()}),
+				Open:   rdkafka.Opener(client),
 				Relay:  relay, Name: s.Name,
 			})
 			if err != nil {

@@ -143,7 +143,7 @@ func TestSecrets_AreHandedOver(t *testing.T) {
 			continue
 		}
 		c := mustDecode(t, minimal.with(key, " geheim "))
-		i := slices.Index(c.Properties(), Property{canonical(name), " geheim ", true})
+		i := slices.Index(c.Properties(), Property{Name: canonical(name), Value: " geheim ", Secret: true})
 		if i < 0 {
 			t.Errorf("%s: not among %v", name, c.Properties())
 		}

@@ -30,6 +30,9 @@ var ErrClosed = errors.New("rdkafka: client is closed")
 type Options struct {
 	// Properties are set on librdkafka's configuration in order.
 	Properties []Property
+	// Files are further properties, whose Value is the path of a file that holds the value: it is read
+	// whenever a client is opened.
+	Files []Property
 	// KeepaliveIdle is the idle time after which the kernel probes a connection; 0 leaves
 	// the kernel's own setting. KeepaliveTimeout is how long the probes may go unanswered.
 	KeepaliveIdle, KeepaliveTimeout time.Duration
@@ -55,9 +58,9 @@ type Client struct {
 	sink   func(reconnect.Notice)
 	logger *slog.Logger
 	wake   *os.File // our own copy of C's eventfd
-	// properties, files and configured are what it was opened with: the settings, what the
-	// files in them held, and the addresses.
-	properties []Property
+	// options, files and configured are what it was opened with: the settings, what the files
+	// in them held, and the addresses.
+	options    Options
 	files      files
 	configured map[string]bool
 	ended      chan struct{}
@@ -95,8 +98,8 @@ func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	// Before they are read: a change in between is then seen as one, which does no harm.
-	files := lookAt(o.Properties)
-	conf, err := newConf(o.Properties)
+	files := lookAt(o.Properties, o.Files)
+	conf, err := newConf(o.Properties, o.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*
 		topics:  map[string]topicHandle{},
 		pending: map[uint64]expected{},
 
-		properties: o.Properties,
+		options:    o,
 		files:      files,
 		configured: configured(o.Properties),
 	}
@@ -254,7 +257,7 @@ func (c *Client) Changed() (string, error) {
 	if changed == "" {
 		return "", nil
 	}
-	if err := CheckAll(c.properties); err != nil {
+	if err := CheckAll(c.options.Properties, c.options.Files); err != nil {
 		return "", fmt.Errorf("%s: %w", changed, err)
 	}
 	return changed, nil

@@ -185,11 +185,11 @@ func TestConf(t *testing.T) {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
-	err := CheckAll([]Property{{"enable.idempotence", "true"}, {"acks", "1"}})
+	err := CheckAll([]Property{{"enable.idempotence", "true"}, {"acks", "1"}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "acks") {
 		t.Errorf("idempotence with acks=1: %v", err)
 	}
-	if err := CheckAll([]Property{{"bootstrap.servers", "127.0.0.1:1"}}); err != nil {
+	if err := CheckAll([]Property{{"bootstrap.servers", "127.0.0.1:1"}}, nil); err != nil {
 		t.Error(err)
 	}
 	dump, err := Dump([]Property{{"client.id", "me"}})
@@ -222,7 +222,7 @@ func TestOpen_SurvivesWhatFailsLate(t *testing.T) {
 		{"ssl.curves.list", "x"},
 	} {
 		props := []Property{{"bootstrap.servers", "127.0.0.1:1"}, {"security.protocol", "ssl"}, p}
-		if err := CheckAll(props); err == nil || err.Error() == "" {
+		if err := CheckAll(props, nil); err == nil || err.Error() == "" {
 			t.Errorf("%s: checked without an error", p.Name)
 		}
 		if _, err := Open(Options{Properties: props}, 1, nil); err == nil {

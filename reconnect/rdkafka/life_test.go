@@ -251,10 +251,50 @@ func TestClient_Changed(t *testing.T) {
 	look(id.cert+", "+id.key, "")
 }
 
+// A password in a file is read at each opening, without the line break at its end, and a change of it is one of the client.
+func TestClient_PasswordFromAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "password")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newBroker(t, broker.Options{Kfake: []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "agent", "geheim ")}})
+	o := Options{
+		Properties: []Property{
+			{"bootstrap.servers", b.Addrs()[0]}, {"security.protocol", "sasl_plaintext"}, {"sasl.mechanism", "PLAIN"}, {"sasl.username", "agent"},
+		},
+		Files: []Property{{"sasl.password", path}},
+	}
+	write("geheim \r\n")
+	r := &rig{t: t}
+	c, err := Open(o, 1, r.take)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(2 * time.Second) })
+	r.untilUp()
+	if files, err := c.Changed(); files != "" || err != nil {
+		t.Errorf("changed %q, %v", files, err)
+	}
+	write("offen")
+	if files, err := c.Changed(); files != path || err != nil {
+		t.Errorf("changed %q, %v; want %s", files, err, path)
+	}
+	for _, faulty := range []string{"", "\n", "geheim\x00geheim"} {
+		write(faulty)
+		_, err := Open(o, 2, nil)
+		if err == nil || !strings.Contains(err.Error(), "sasl.password") || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%q: %v", faulty, err)
+		}
+	}
+}
+
 func TestFiles_Folder(t *testing.T) {
 	dir := t.TempDir()
 	newIdentity(t, dir)
-	f := lookAt([]Property{{"ssl.ca.location", dir}, {"ssl.ca.location", "probe"}, {"client.id", dir}})
+	f := lookAt([]Property{{"ssl.ca.location", dir}, {"ssl.ca.location", "probe"}, {"client.id", dir}}, nil)
 	if len(f) != 1 || f.changed() != "" {
 		t.Fatalf("%v changed %q", f, f.changed())
 	}
