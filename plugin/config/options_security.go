@@ -13,11 +13,11 @@ var securityOptions = []Option{
 	}, func(c *Config) *string { return &c.SASLPasswordFile }),
 	text(Option{
 		Name: "sasl_oauthbearer_client_secret_file", Allowed: "the path of a file",
-		Doc:  "The same for `rdkafka.sasl.oauthbearer.client.secret`.",
+		Doc: "The same for `rdkafka.sasl.oauthbearer.client.secret`.",
 	}, func(c *Config) *string { return &c.OAuthSecretFile }),
 	text(Option{
 		Name: "ssl_key_password_file", Allowed: "the path of a file",
-		Doc:  "The same for `rdkafka.ssl.key.password`.",
+		Doc: "The same for `rdkafka.ssl.key.password`.",
 	}, func(c *Config) *string { return &c.KeyPasswordFile }),
 	yesNo(Option{
 		Name: "aws_msk_iam", Default: "false",
