@@ -2,10 +2,13 @@ package rdkafka
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
@@ -135,17 +138,22 @@ func TestClient_CountsAFailedLookUpAsAnAttempt(t *testing.T) {
 
 func TestClient_NamesTheStageThatFailed(t *testing.T) {
 	b := newBroker(t, broker.Options{})
+	id := newIdentity(t, t.TempDir())
+	mutual := newBroker(t, broker.Options{Kfake: []kfake.Opt{kfake.TLS(&tls.Config{
+		Certificates: []tls.Certificate{id.pair}, ClientAuth: tls.RequireAnyClientCert,
+	})}})
 	for _, tc := range []struct {
-		name string
-		addr string
-		prop Property
-		want fsm.Class
+		name  string
+		addr  string
+		props []Property
+		want  fsm.Class
 	}{
-		{"tls against a plain listener", b.Addrs()[0], Property{"security.protocol", "ssl"}, fsm.ClassTLS},
-		{"refused", newBroker(t, broker.Options{StartDown: true}).Addrs()[0], Property{"client.id", "x"}, fsm.ClassNetwork},
+		{"tls against a plain listener", b.Addrs()[0], []Property{{"security.protocol", "ssl"}}, fsm.ClassTLS},
+		{"no certificate of ours", mutual.Addrs()[0], []Property{{"security.protocol", "ssl"}, {"ssl.ca.location", id.cert}}, fsm.ClassTLS},
+		{"refused", newBroker(t, broker.Options{StartDown: true}).Addrs()[0], nil, fsm.ClassNetwork},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := openRig(t, tc.addr, fsm.ConnSweep, tc.prop, Property{"socket.connection.setup.timeout.ms", "1000"})
+			r := openRig(t, tc.addr, fsm.ConnSweep, append(tc.props, Property{"socket.connection.setup.timeout.ms", "1000"})...)
 			r.until(5*time.Second, "a failure", func() bool { return r.sum(failures) > 0 })
 			r.mu.Lock()
 			defer r.mu.Unlock()

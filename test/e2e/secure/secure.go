@@ -81,13 +81,17 @@ func New(dir string) (*Kafka, error) {
 
 func (k *Kafka) path(name string) string { return filepath.Join(k.dir, name) }
 
-// identities writes ca.pem, stranger.pem and the identities of the brokers and of a client.
+// identities writes two authorities, ca.pem and stranger.pem, the identities of the brokers, and a client of each authority:
+// client and intruder, both .pem and .key.
 func (k *Kafka) identities() (*pki.Authority, error) {
 	stranger, err := pki.New("stranger")
 	if err != nil {
 		return nil, err
 	}
 	if err := stranger.Write(k.path("stranger.pem")); err != nil {
+		return nil, err
+	}
+	if err := k.client(stranger, "intruder"); err != nil {
 		return nil, err
 	}
 	authority, err := pki.New("authority")
@@ -106,11 +110,16 @@ func (k *Kafka) identities() (*pki.Authority, error) {
 			return nil, err
 		}
 	}
-	client, err := authority.Issue("client")
+	return authority, k.client(authority, "client")
+}
+
+// client writes the identity of a client.
+func (k *Kafka) client(authority *pki.Authority, name string) error {
+	identity, err := authority.Issue(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return authority, client.Write(k.path("client.pem"), k.path("client.key"))
+	return identity.Write(k.path(name+".pem"), k.path(name+".key"))
 }
 
 const oauth = "org.apache.kafka.common.security.oauthbearer."
@@ -151,7 +160,7 @@ func (k *Kafka) Options(ctx context.Context, dist *kafka.Distribution, o *kafka.
 		"OIDC": {Protocol: "SASL_SSL", Settings: login("",
 			"oauthbearer.sasl.server.callback.handler.class", oauth+"OAuthBearerValidatorCallbackHandler",
 			"sasl.oauthbearer.jwks.endpoint.url", k.tokens.keys.URL,
-			"sasl.oauthbearer.expected.audience", audience)},
+			"sasl.oauthbearer.expected.audience", audience, "sasl.oauthbearer.expected.issuer", issuer)},
 		"IAM": {Protocol: "SASL_SSL", Settings: login("",
 			"oauthbearer.sasl.server.callback.handler.class", "IamValidator",
 			"oauthbearer.connections.max.reauth.ms", "60000")},

@@ -31,6 +31,7 @@ type tokenServer struct {
 
 const (
 	audience = "kafka"
+	issuer   = "test"
 	keyID    = "test"
 	keyBits  = 2048
 	// tokenLife is so short that a test sees a token being replaced.
@@ -82,10 +83,11 @@ func (s *tokenServer) issue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := time.Now()
-	token, err := s.sign(map[string]any{
-		"iss": "test", "sub": id, "aud": audience, "scope": r.FormValue("scope"),
-		"iat": now.Unix(), "exp": now.Add(tokenLife).Unix(),
-	})
+	claims := map[string]any{"iss": issuer, "sub": id, "aud": audience, "iat": now.Unix(), "exp": now.Add(tokenLife).Unix()}
+	if scope := r.FormValue("scope"); scope != "" { // Kafka takes no empty one
+		claims["scope"] = scope
+	}
+	token, err := s.sign(claims)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
