@@ -24,19 +24,23 @@ import (
 type life struct {
 	*reconnect.Supervisor
 	t *testing.T
+	lines
+}
 
+// lines are what a logger has written.
+type lines struct {
 	mu  sync.Mutex
 	log strings.Builder // guarded by mu
 }
 
 // Write takes the lines of the log.
-func (l *life) Write(p []byte) (int, error) {
+func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.Write(p)
 }
 
-func (l *life) text() string {
+func (l *lines) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.String()

@@ -15,6 +15,7 @@ import (
 
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
+	"out_kafka_reconnect/test/e2e/embedded/broker"
 )
 
 // A loginDesk is a broker that takes any OAUTHBEARER login, and keeps what it was shown.
@@ -244,4 +245,54 @@ func TestTokenKeeper_AClientThatRefusesIsAFailure(t *testing.T) {
 			t.Errorf("the failures are %q", table.failures)
 		}
 	})
+}
+
+// Librdkafka's own lines hold no secret, whatever it is told to say.
+func TestClient_NoSecretInItsLines(t *testing.T) {
+	const secret = "correct-horse"
+	desk := newLoginDesk(t)
+	b := newBroker(t, broker.Options{Kfake: []kfake.Opt{
+		kfake.EnableSASL(), kfake.Superuser("PLAIN", "agent", secret), kfake.Superuser("SCRAM-SHA-256", "agent", secret), kfake.Superuser("SCRAM-SHA-512", "agent", secret),
+	}})
+	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"} {
+		t.Run(mechanism, func(t *testing.T) {
+			log := &lines{}
+			o := Options{
+				Properties: []Property{
+					{"bootstrap.servers", b.Addrs()[0]},
+					{"security.protocol", "sasl_plaintext"},
+					{"sasl.mechanism", mechanism},
+					{"sasl.username", "agent"},
+					{"sasl.password", secret},
+					{"sasl.oauthbearer.client.secret", secret},
+					{"ssl.key.password", secret},
+					{"debug", "all"},
+					{"log_level", "7"},
+				},
+				Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			}
+			if mechanism == "OAUTHBEARER" {
+				o.Properties[0].Value = desk.addr
+				o.TokenTimeout, o.TokenBackoffMin, o.TokenBackoffMax = time.Second, time.Second, time.Second
+				o.Tokens = func(context.Context) (reconnect.Token, error) {
+					return reconnect.Token{Value: secret, Principal: "me", Expires: time.Now().Add(time.Hour)}, nil
+				}
+			}
+			r := &rig{t: t}
+			c, err := Open(o, 1, r.take)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Client = c
+			t.Cleanup(func() { _ = c.Close(2 * time.Second) })
+			wait(t, r.Produce(numbered("alpha", 0, 1)), 10*time.Second)
+			text := log.text()
+			if strings.Contains(text, secret) {
+				t.Error("the secret is in the lines")
+			}
+			if !strings.Contains(text, "mechanism "+mechanism) {
+				t.Errorf("the lines are not those of a login:\n%s", text)
+			}
+		})
+	}
 }
