@@ -354,6 +354,10 @@ var clientFaults = []faultCase{
 	}, []string{
 		"sasl_password_file: contradicts rdkafka.sasl.password; keep one of them",
 	}},
+	{"password in the address of the tokens", section{"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token"}, []string{
+		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and" +
+			" rdkafka.sasl.oauthbearer.client.secret",
+	}},
 	{"no tokens", section{"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER"}, []string{
 		`rdkafka.sasl.mechanism: "OAUTHBEARER" needs a source of tokens: set rdkafka.sasl.oauthbearer.method to oidc with the keys` +
 			` of the server, or aws_msk_iam; for tests only there is rdkafka.enable.sasl.oauthbearer.unsecure.jwt`,

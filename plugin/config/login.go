@@ -10,6 +10,7 @@ const (
 	propertyProtocol  = "security.protocol"
 	propertyMechanism = "sasl.mechanisms"
 	propertyMethod    = "sasl.oauthbearer.method"
+	propertyEndpoint  = "sasl.oauthbearer.token.endpoint.url"
 	propertyUnsecured = "enable.sasl.oauthbearer.unsecure.jwt"
 
 	mechanismOAuth = "OAUTHBEARER"
@@ -97,6 +98,10 @@ var mechanisms = []struct{ name, feature string }{
 // client: this way the message comes with all others and names what to do.
 func (d *decoder) validateLogin() {
 	d.validateIAM()
+	if p, ok := d.find(propertyEndpoint); ok && holdsPassword(p.value) {
+		// Whatever fails there, librdkafka tells with the whole address.
+		d.fault(p.key, p.shown()+" names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret")
+	}
 	p, ok := d.find(propertyMechanism)
 	sasl := strings.HasPrefix(d.protocol(), "sasl_")
 	if !ok && !sasl {

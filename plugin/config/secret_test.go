@@ -81,7 +81,7 @@ func randomSection(r *rand.Rand, tame bool) section {
 	if r.IntN(3) == 0 {
 		s["client_id"] = "https://me:" + randomSecret(r) + "@host"
 	}
-	if r.IntN(3) == 0 {
+	if r.IntN(3) == 0 && !tame {
 		s["rdkafka.sasl.oauthbearer.token.endpoint.url"] = "https://me:" + randomSecret(r) + "@host/token"
 	}
 	name := []string{"sasl.password", "SSL.key.password", "rdkafka.ssl.key.pem", "some.new.secret"}[r.IntN(4)]

@@ -89,7 +89,7 @@ typedef struct {
 /* okr_err_text is librdkafka's text for a code. */
 const char *okr_err_text(int code);
 
-/* okr_try tells whether a producer can be made of conf, without a connection: 0, or -1 and
+/* okr_try tells whether a producer can be made of conf, without a connection or a token: 0, or -1 and
  * a text in err. conf stays the caller's. */
 int okr_try(const struct rd_kafka_conf_s *conf, char *err, size_t err_size);
 

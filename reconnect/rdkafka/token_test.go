@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -166,6 +167,33 @@ func TestClient_CloseEndsTheSource(t *testing.T) {
 	}
 	if took := time.Since(began); took > 900*time.Millisecond {
 		t.Errorf("the close took %s, as if it had waited for the source", took)
+	}
+}
+
+// A server of tokens that hangs does not hold up the check of a configuration, and with it the start of the host.
+func TestCheckAll_SparesTheTokenServer(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0") // connections wait for an accept
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	oidc := []Property{
+		{"bootstrap.servers", "127.0.0.1:1"},
+		{"security.protocol", "sasl_plaintext"},
+		{"sasl.mechanism", "OAUTHBEARER"},
+		{"sasl.oauthbearer.method", "OIDC"},
+		{"sasl.oauthbearer.token.endpoint.url", "http://" + server.Addr().String()},
+		{"sasl.oauthbearer.client.secret", "geheim"},
+	}
+	began := time.Now()
+	if err := CheckAll(append(oidc, Property{"sasl.oauthbearer.client.id", "me"}), nil); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the check took %s", took)
+	}
+	if err := CheckAll(oidc, nil); err == nil || !strings.Contains(err.Error(), "client.id") {
+		t.Errorf("without a client.id: %v", err)
 	}
 }
 
