@@ -354,6 +354,7 @@ var clientFaults = []faultCase{
 	}, []string{
 		"sasl_password_file: contradicts rdkafka.sasl.password; keep one of them",
 	}},
+	{"password in place of its file", section{"sasl_password_file": "geheim"}, []string{"sasl_password_file: *** is no absolute path of a file"}},
 	{"password in the address of the tokens", section{"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token"}, []string{
 		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and" +
 			" rdkafka.sasl.oauthbearer.client.secret",

@@ -2,22 +2,23 @@ package config
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 )
 
 var securityOptions = []Option{
-	text(Option{
-		Name: "sasl_password_file", Allowed: "the path of a file",
+	secretFile(Option{
+		Name: "sasl_password_file",
 		Doc:  "A file with the password, in place of `rdkafka.sasl.password`.",
 		Note: "A line break at its end is left out. When the file changes, a new client with the new password takes over.",
 	}, func(c *Config) *string { return &c.SASLPasswordFile }),
-	text(Option{
-		Name: "sasl_oauthbearer_client_secret_file", Allowed: "the path of a file",
-		Doc: "The same for `rdkafka.sasl.oauthbearer.client.secret`.",
+	secretFile(Option{
+		Name: "sasl_oauthbearer_client_secret_file",
+		Doc:  "The same for `rdkafka.sasl.oauthbearer.client.secret`.",
 	}, func(c *Config) *string { return &c.OAuthSecretFile }),
-	text(Option{
-		Name: "ssl_key_password_file", Allowed: "the path of a file",
-		Doc: "The same for `rdkafka.ssl.key.password`.",
+	secretFile(Option{
+		Name: "ssl_key_password_file",
+		Doc:  "The same for `rdkafka.ssl.key.password`.",
 	}, func(c *Config) *string { return &c.KeyPasswordFile }),
 	yesNo(Option{
 		Name: "aws_msk_iam", Default: "false",
@@ -30,6 +31,18 @@ var securityOptions = []Option{
 		Name: "aws_msk_iam_cluster_arn", Allowed: "arn:aws:kafka:REGION:ACCOUNT:cluster/…",
 		Doc: "The ARN of the cluster; the region of the login is taken from it.",
 	}, KindText, func(c *Config) *string { return &c.MSKClusterARN }, parseARN, asIs),
+}
+
+// secretFile makes a row that names a file with a secret. It is a secret itself: whoever takes it for the key of the password
+// writes that here.
+func secretFile(o Option, at func(*Config) *string) Option {
+	o.Allowed, o.Secret = "the absolute path of a file", true
+	return typed(o, KindText, at, func(path string) (string, error) {
+		if !filepath.IsAbs(path) {
+			return "", errors.New("is no absolute path of a file")
+		}
+		return path, nil
+	}, asIs)
 }
 
 // secretFiles are the options that name a file with the value of a property.

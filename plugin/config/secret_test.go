@@ -62,6 +62,9 @@ func secretKeys() []string {
 			keys = append(keys, "rdkafka."+n.name)
 		}
 	}
+	for _, f := range secretFiles {
+		keys = append(keys, f.option)
+	}
 	return append(keys, "schema_registry_http_passwd", "schema.registry.bearer.token")
 }
 
