@@ -49,8 +49,14 @@ func (l *lines) text() string {
 // supervise begins a life with the settings of the plugin and some more.
 func supervise(t *testing.T, bootstrap string, cfg fsm.Config, more ...Property) *life {
 	t.Helper()
+	return superviseWith(t, Options{}, bootstrap, cfg, more...)
+}
+
+// superviseWith is supervise with further options.
+func superviseWith(t *testing.T, o Options, bootstrap string, cfg fsm.Config, more ...Property) *life {
+	t.Helper()
 	l := &life{t: t}
-	props := append([]Property{
+	o.Properties = append([]Property{
 		{"bootstrap.servers", bootstrap},
 		{"enable.idempotence", "true"},
 		{"message.timeout.ms", "0"},
@@ -63,7 +69,7 @@ func supervise(t *testing.T, bootstrap string, cfg fsm.Config, more ...Property)
 	cfg.BackoffMax, cfg.ProbeTimeout = 500*time.Millisecond, 2*time.Second
 	log := slog.New(slog.NewTextHandler(l, nil))
 	s, err := reconnect.New(reconnect.Options{
-		Config: cfg, Logger: log, Open: Opener(Options{Properties: props}),
+		Config: cfg, Logger: log, Open: Opener(o),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,6 +150,31 @@ func TestClient_AsksForATokenBeforeTheOldOneExpires(t *testing.T) {
 	if gap := asked[1].Sub(asked[0]); gap < life/2 || gap > life+time.Second {
 		t.Errorf("the second token was asked for after %s of a life of %s", gap, life)
 	}
+}
+
+// An outage for want of a token has its reason, though no connection is tried, and ends when there is one.
+func TestLife_NoToken(t *testing.T) {
+	t.Parallel()
+	desk := newLoginDesk(t)
+	var good atomic.Bool
+	l := superviseWith(t, Options{
+		Tokens: func(context.Context) (reconnect.Token, error) {
+			if !good.Load() {
+				return reconnect.Token{}, errors.New("the source is dry")
+			}
+			return reconnect.Token{Value: "late", Principal: "me", Expires: time.Now().Add(time.Hour)}, nil
+		},
+		TokenTimeout: time.Second, TokenBackoffMin: 100 * time.Millisecond, TokenBackoffMax: 500 * time.Millisecond,
+	}, desk.addr, fsm.Config{ConnectTimeout: time.Second}, Property{"security.protocol", "sasl_plaintext"}, Property{"sasl.mechanism", "OAUTHBEARER"})
+	if _, err := l.Produce(numbered("alpha", 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	l.until(10*time.Second, "an outage", func() bool { return l.Status().State == fsm.AllDown })
+	if st := l.Status(); st.Reason != fsm.ClassAuthentication || !strings.Contains(l.text(), "the source is dry") {
+		t.Errorf("the reason is %s; the log:\n%s", st.Reason, l.text())
+	}
+	good.Store(true)
+	l.deliver(10*time.Second, numbered("alpha", 1, 1))
 }
 
 // A source that hangs ends with the client.
