@@ -21,6 +21,7 @@ import (
 	"out_kafka_reconnect/internal/version"
 	"out_kafka_reconnect/plugin"
 	"out_kafka_reconnect/plugin/config"
+	"out_kafka_reconnect/plugin/mskiam"
 	"out_kafka_reconnect/reconnect/rdkafka"
 )
 
@@ -86,8 +87,8 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		refuse(log, err)
 		return nil, err
 	}
-	props := clientProperties(cfg)
-	if err := rdkafka.CheckAll(props); err != nil {
+	client := clientOptions(cfg)
+	if err := rdkafka.CheckAll(client.Properties, client.Files); err != nil {
 		refuse(log, err)
 		return nil, err
 	}
@@ -102,9 +103,10 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	}
 	log.Info("starting", "version", version.Version, "librdkafka", rdkafka.Version(), "features", rdkafka.Features(), "settings", cfg.Summary())
 	log.Info("nothing is lost only with Retry_Limit no_limits in this section, storage.type filesystem at the inputs and a scheduler.cap of about 10 in [SERVICE], none of which a plugin can see")
+	client.Logger = log
 	in, err := plugin.New(plugin.Options{
 		Config: cfg,
-		Open:   rdkafka.Opener(rdkafka.Options{Properties: props, KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout, Logger: log}),
+		Open:   rdkafka.Opener(client),
 		Relay:  relay,
 		Name:   name,
 		Heir:   heir,
@@ -115,13 +117,25 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	return in, err
 }
 
-// clientProperties are the properties of a section as the client takes them.
-func clientProperties(cfg *config.Config) []rdkafka.Property {
-	props := make([]rdkafka.Property, 0, 64)
-	for _, q := range cfg.Properties() {
-		props = append(props, rdkafka.Property{Name: q.Name, Value: q.Value})
+// clientOptions are the settings of a section as the client takes them, without a logger.
+func clientOptions(cfg *config.Config) rdkafka.Options {
+	o := rdkafka.Options{
+		KeepaliveIdle: cfg.TCPKeepalive(), KeepaliveTimeout: cfg.KeepaliveTimeout,
+		// Sooner than the supervisor takes an attempt for timed out, so that it knows what the matter is.
+		TokenTimeout:    cfg.ProbeTimeout / 5 * 4,
+		TokenBackoffMin: cfg.ReconnectBackoffMin, TokenBackoffMax: cfg.ReconnectBackoffMax,
 	}
-	return props
+	for _, p := range cfg.Properties() {
+		if p.File != "" {
+			o.Files = append(o.Files, rdkafka.Property{Name: p.Name, Value: p.File})
+		} else {
+			o.Properties = append(o.Properties, rdkafka.Property{Name: p.Name, Value: p.Value})
+		}
+	}
+	if cfg.MSKIAM {
+		o.Tokens = mskiam.Source(cfg.MSKRegion())
+	}
+	return o
 }
 
 // refuse writes all faults of a section as one message, a line for each.

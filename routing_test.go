@@ -47,13 +47,9 @@ func instanceOf(t *testing.T, section map[string]string) (*plugin.Instance, *lin
 	if err != nil {
 		t.Fatal(err)
 	}
-	var props []rdkafka.Property
-	for _, p := range cfg.Properties() {
-		props = append(props, rdkafka.Property{Name: p.Name, Value: p.Value})
-	}
 	log := &lines{}
 	in, err := plugin.New(plugin.Options{
-		Config: cfg, Open: rdkafka.Opener(rdkafka.Options{Properties: props}), Relay: flblog.NewRelay(log, "test"), Name: "test",
+		Config: cfg, Open: rdkafka.Opener(clientOptions(cfg)), Relay: flblog.NewRelay(log, "test"), Name: "test",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,18 +1,10 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -22,6 +14,7 @@ import (
 	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/config/configtest"
 	"out_kafka_reconnect/reconnect/rdkafka"
+	"out_kafka_reconnect/test/e2e/pki"
 )
 
 // librdkafka makes a client of every section in the wild that package config accepts. Which
@@ -44,13 +37,13 @@ func TestSectionsInTheWild_MakeAClient(t *testing.T) {
 				}
 				return
 			}
-			props := clientProperties(cfg)
+			props := clientOptions(cfg).Properties
 			for i := range props {
 				if path, ok := files[props[i].Name]; ok {
 					props[i].Value = path
 				}
 			}
-			if err := rdkafka.CheckAll(props); err != nil {
+			if err := rdkafka.CheckAll(props, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -82,6 +75,7 @@ func TestSectionsInTheWild_Deliver(t *testing.T) {
 				case name == "brokers":
 					return brokers
 				case name == "rdkafka.bootstrap.servers", name == "rdkafka.security.protocol",
+					name == "aws_msk_iam", name == "aws_msk_iam_cluster_arn",
 					strings.HasPrefix(name, "rdkafka.sasl."), strings.HasPrefix(name, "rdkafka.ssl."):
 					return ""
 				}
@@ -92,9 +86,11 @@ func TestSectionsInTheWild_Deliver(t *testing.T) {
 			}
 			host := &listener{t: t}
 			relay := flblog.NewRelay(host, s.Name)
+			client := clientOptions(cfg)
+			client.Logger = relay.Logger()
 			in, err := plugin.New(plugin.Options{
 				Config: cfg,
-				Open:   rdkafka.Opener(rdkafka.Options{Properties: clientProperties(cfg), Logger: relay.Logger()}),
+				Open:   rdkafka.Opener(client),
 				Relay:  relay, Name: s.Name,
 			})
 			if err != nil {
@@ -131,25 +127,18 @@ func record() []byte {
 // identity writes a certificate and its key, for the files that sections name.
 func identity(t *testing.T) (cert, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := pki.New("authority")
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	made, err := authority.Issue("client")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if err := made.Write(cert, key); err != nil {
 		t.Fatal(err)
 	}
-	write := func(name, kind string, content []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", pkcs8)
+	return cert, key
 }

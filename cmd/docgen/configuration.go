@@ -104,19 +104,13 @@ func renderRules(b *bytes.Buffer) {
 		" address with a password in it appear as `***` in every message.\n", codes(secrets))
 }
 
-// renderForeign lists the keys of the built-in output that are not supported yet.
+// renderForeign lists the keys of the built-in output that have no effect here.
 func renderForeign(b *bytes.Buffer) {
-	b.WriteString("\n### Keys of the built-in output that are not supported yet\n\n" +
-		"| key | what it is about | if it is set |\n|---|---|---|\n")
+	b.WriteString("\n### Keys of the built-in output without effect\n\n" +
+		"Each is accepted and earns a warning.\n\n" +
+		"| key | what it is about |\n|---|---|\n")
 	for _, k := range config.Foreign {
-		effect := "a warning: it has no effect"
-		if k.Refuse {
-			effect = "the start is refused"
-			if k.Switch {
-				effect += "; `false` is ignored"
-			}
-		}
-		row(b, codes(append([]string{k.Name}, k.Aliases...)), k.Note, effect)
+		row(b, codes([]string{k.Name}), k.Note)
 	}
 }
 

@@ -170,7 +170,7 @@ func TestConfiguration_IsComplete(t *testing.T) {
 		names = append(names, "rdkafka."+r.Name)
 	}
 	for _, k := range config.Foreign {
-		names = append(append(names, k.Name), k.Aliases...)
+		names = append(names, k.Name)
 	}
 	for _, name := range names {
 		if !strings.Contains(string(text), "`"+name+"`") {

@@ -35,7 +35,6 @@ func TestDecode_AsksForEveryNameOnce(t *testing.T) {
 	}
 	for _, k := range Foreign {
 		add(k.Name)
-		add(k.Aliases...)
 	}
 	for _, n := range propertyNames {
 		add("rdkafka." + n.name)

@@ -16,7 +16,9 @@ type clientProperty struct {
 	// written is the name that the section uses; name is the canonical one.
 	written, name string
 	value         string
-	secret        bool
+	// file holds the value, if it is not empty.
+	file   string
+	secret bool
 	// anonymous tells that even the name may be a piece of a secret.
 	anonymous bool
 }

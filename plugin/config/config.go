@@ -30,6 +30,8 @@ type Checker interface {
 // Property is one librdkafka property to set.
 type Property struct {
 	Name, Value string
+	// File is where the value is read from at each opening of a client; empty means that Value is it.
+	File string
 	// Secret tells that the value must not be printed.
 	Secret bool
 }
@@ -169,6 +171,12 @@ type Config struct {
 	OnTopicError TopicErrorPolicy
 	// UnknownTopicWait is how long a topic must be unknown before OnTopicError applies to it.
 	UnknownTopicWait time.Duration
+
+	// SASLPasswordFile, OAuthSecretFile and KeyPasswordFile hold the value of a property; empty means that the section has it.
+	SASLPasswordFile, OAuthSecretFile, KeyPasswordFile string
+	// MSKIAM logs in with AWS IAM at the cluster of MSKClusterARN.
+	MSKIAM        bool
+	MSKClusterARN string
 
 	// MetricsListen is host:port of the metrics; empty means that they are not served.
 	MetricsListen string

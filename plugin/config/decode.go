@@ -40,6 +40,8 @@ func Decode(g Getter, checker Checker) (*Config, error) {
 	d.readMisnamed(g)
 	d.readMisspelt(g)
 	d.readClientProperties(g)
+	d.readSecretFiles()
+	d.impliedByIAM()
 	d.validate()
 	d.settle()
 	if len(d.faults) > 0 {
@@ -154,7 +156,7 @@ func (d *decoder) summarize() string {
 		}
 	}
 	for _, p := range d.client {
-		if p.name != "bootstrap.servers" { // shown as brokers
+		if p.name != "bootstrap.servers" && p.file == "" { // shown as brokers, and as the option that names the file
 			add(rdkafkaPrefix+p.written, p.value, p.secret)
 		}
 	}

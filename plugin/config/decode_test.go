@@ -203,9 +203,10 @@ var warnings = []warningCase{
 		"message_key has no effect with otlp_logs_partition_by_resource",
 	}},
 	{"switched off", section{"aws_msk_iam": "off"}, nil},
-	{"ARN alone", section{"aws_msk_iam_cluster_arn": "arn:x"}, []string{
-		"aws_msk_iam_cluster_arn has no effect: it is about login with AWS IAM; alone it does nothing",
+	{"ARN alone", section{"aws_msk_iam_cluster_arn": arn}, []string{
+		"aws_msk_iam_cluster_arn has no effect without aws_msk_iam true",
 	}},
+	{"IAM", section{"aws_msk_iam": "on", "aws_msk_iam_cluster_arn": arn}, nil},
 	{"several topics", section{"topics": "a,b"}, []string{
 		`topics names 2 topics, but without topic_key all records go to the first, "a"`,
 	}},

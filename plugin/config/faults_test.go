@@ -230,9 +230,6 @@ var sectionFaults = []faultCase{
 	{"twice", section{"idle_policy": "keep", "reconnect.idle_policy": "close"}, []string{
 		`reconnect.idle_policy: is also set as idle_policy, to another value; keep one of them`,
 	}},
-	{"IAM", section{"aws_msk_iam": "true"}, []string{
-		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
-	}},
 	{"OTLP", section{"format": "otlp", "otlp_logs_partition_by_resource": "yes please"}, []string{
 		`format: "otlp" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
 		`otlp_logs_partition_by_resource: "yes please" is neither true nor false; allowed: true, on, yes, false, off, no`,
@@ -351,6 +348,41 @@ var clientFaults = []faultCase{
 		"rdkafka.sasl.username: is not set, and the login needs it; an environment variable that is not set gives none",
 		"rdkafka.sasl.password: is not set, and the login needs it; an environment variable that is not set gives none",
 	}},
+	{"password twice", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "PLAIN", "rdkafka.sasl.username": "me",
+		"rdkafka.sasl.password": "geheim", "sasl_password_file": "/run/secrets/password",
+	}, []string{
+		"sasl_password_file: contradicts rdkafka.sasl.password; keep one of them",
+	}},
+	{"password in place of its file", section{"sasl_password_file": "geheim"}, []string{"sasl_password_file: *** is no absolute path of a file"}},
+	{"password in the address of the tokens", section{"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token"}, []string{
+		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and" +
+			" rdkafka.sasl.oauthbearer.client.secret",
+	}},
+	{"no tokens", section{"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER"}, []string{
+		`rdkafka.sasl.mechanism: "OAUTHBEARER" needs a source of tokens: set rdkafka.sasl.oauthbearer.method to oidc with the keys` +
+			` of the server, or aws_msk_iam; for tests only there is rdkafka.enable.sasl.oauthbearer.unsecure.jwt`,
+	}},
+	{"IAM without ARN", section{"aws_msk_iam": "true", "strict": "off"}, []string{
+		`aws_msk_iam: "true" needs aws_msk_iam_cluster_arn, to know the region`,
+	}},
+	{"ARN of something else", section{"aws_msk_iam_cluster_arn": "arn:aws:s3:::logs"}, []string{
+		`aws_msk_iam_cluster_arn: "arn:aws:s3:::logs" is no ARN of a cluster; allowed: arn:aws:kafka:REGION:ACCOUNT:cluster/NAME/UUID`,
+	}},
+	{"IAM with another login", section{
+		"aws_msk_iam": "true", "aws_msk_iam_cluster_arn": arn, "rdkafka.security.protocol": "SASL_PLAINTEXT",
+		"rdkafka.sasl.mechanism": "SCRAM-SHA-512", "rdkafka.sasl.username": "me", "sasl_password_file": "/p",
+	}, []string{
+		`rdkafka.security.protocol: "SASL_PLAINTEXT" contradicts aws_msk_iam, which needs sasl_ssl`,
+		`rdkafka.sasl.mechanism: "SCRAM-SHA-512" contradicts aws_msk_iam, which needs OAUTHBEARER`,
+	}},
+	{"IAM with another source of tokens", section{
+		"aws_msk_iam": "true", "aws_msk_iam_cluster_arn": arn,
+		"rdkafka.sasl.oauthbearer.method": "oidc", "rdkafka.enable.sasl.oauthbearer.unsecure.jwt": "true",
+	}, []string{
+		`rdkafka.sasl.oauthbearer.method: "oidc" contradicts aws_msk_iam, which needs the method default`,
+		`rdkafka.enable.sasl.oauthbearer.unsecure.jwt: "true" contradicts aws_msk_iam, which needs it to be false`,
+	}},
 }
 
 func TestDecode_ClientFaults(t *testing.T) {
@@ -383,10 +415,10 @@ func TestDecode_AllFaultsAtOnce(t *testing.T) {
 	}, []string{
 		`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
 		`reconnect_backoff_min: "10" has no unit; write 10ms or 10s`,
-		"aws_msk_iam: is not supported yet (login with AWS IAM); remove it, or keep this section on the built-in kafka output",
 		`rdkafka.compression.codec: "zz" is refused by librdkafka:` +
 			` Invalid value "zz" for configuration property "compression.codec"`,
 		"brokers: is not set; write host:port of at least one broker, for example kafka-1:9092",
+		`aws_msk_iam: "on" needs aws_msk_iam_cluster_arn, to know the region`,
 	})
 }
 

@@ -68,6 +68,12 @@ var Sections = []Section{
 		Options: deadLetterOptions,
 	},
 	{
+		Title: "Security",
+		Intro: "TLS, logins and certificates are librdkafka's properties (`rdkafka.security.protocol`, `rdkafka.ssl.…`," +
+			" `rdkafka.sasl.…`); [security.md](security.md) has a section for each kind. These keys are for what has none.",
+		Options: securityOptions,
+	},
+	{
 		Title:   "Metrics",
 		Options: metricsOptions,
 	},

@@ -44,7 +44,7 @@ func (d *decoder) settle() {
 	}
 	for _, p := range d.client {
 		if !inPlace[p.name] {
-			d.cfg.properties = append(d.cfg.properties, Property{p.name, p.value, p.secret})
+			d.cfg.properties = append(d.cfg.properties, Property{Name: p.name, Value: p.value, File: p.file, Secret: p.secret})
 		}
 	}
 }

@@ -51,6 +51,7 @@ void rd_kafka_conf_set_socket_cb(struct rd_kafka_conf_s *conf, int (*cb)(int dom
 void rd_kafka_conf_set_connect_cb(struct rd_kafka_conf_s *conf, int (*cb)(int sockfd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque));
 void rd_kafka_conf_set_closesocket_cb(struct rd_kafka_conf_s *conf, int (*cb)(int sockfd, void *opaque));
 void rd_kafka_conf_set_resolve_cb(struct rd_kafka_conf_s *conf, int (*cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
+void rd_kafka_conf_set_oauthbearer_token_refresh_cb(struct rd_kafka_conf_s *conf, void (*cb)(struct rd_kafka_s *rk, const char *oauthbearer_config, void *opaque));
 int rd_kafka_conf_interceptor_add_on_new(struct rd_kafka_conf_s *conf, const char *ic_name, int (*on_new)(struct rd_kafka_s *rk, const struct rd_kafka_conf_s *conf, void *ic_opaque, char *errstr, size_t errstr_size), void *ic_opaque);
 int rd_kafka_interceptor_add_on_broker_state_change(struct rd_kafka_s *rk, const char *ic_name, int (*cb)(struct rd_kafka_s *rk, int32_t broker_id, const char *secproto, const char *name, int port, const char *state, void *ic_opaque), void *ic_opaque);
 int rd_kafka_interceptor_add_on_request_sent(struct rd_kafka_s *rk, const char *ic_name, int (*cb)(struct rd_kafka_s *rk, int sockfd, const char *brokername, int32_t brokerid, int16_t ApiKey, int16_t ApiVersion, int32_t CorrId, size_t size, void *ic_opaque), void *ic_opaque);
@@ -76,6 +77,7 @@ int rd_kafka_metadata(struct rd_kafka_s *rk, int all_topics, struct rd_kafka_top
 void rd_kafka_metadata_destroy(const struct rd_kafka_metadata *metadata);
 
 struct rd_kafka_error_s *rd_kafka_sasl_set_credentials(struct rd_kafka_s *rk, const char *username, const char *password);
+int rd_kafka_oauthbearer_set_token(struct rd_kafka_s *rk, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
 void rd_kafka_error_destroy(struct rd_kafka_error_s *error);
 
 /* Constants of the header, as numbers: they are part of its binary interface. */
@@ -99,6 +101,7 @@ enum {
 	OKR_ERR_FATAL = -150,
 	OKR_ERR_INVALID_ARG = -186,
 	OKR_ERR_DESTROY = -197,
+	OKR_ERR_AUTHENTICATION = -169,
 };
 
 /* The layout of rd_kafka_metadata_t and what hangs on it. */
@@ -158,6 +161,7 @@ OKR_SAME(OKR_MSG_POSSIBLY_PERSISTED, RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED);
 OKR_SAME(OKR_ERR_FATAL, RD_KAFKA_RESP_ERR__FATAL);
 OKR_SAME(OKR_ERR_INVALID_ARG, RD_KAFKA_RESP_ERR__INVALID_ARG);
 OKR_SAME(OKR_ERR_DESTROY, RD_KAFKA_RESP_ERR__DESTROY);
+OKR_SAME(OKR_ERR_AUTHENTICATION, RD_KAFKA_RESP_ERR__AUTHENTICATION);
 OKR_SAME(sizeof(struct okr_rk_partition), sizeof(struct rd_kafka_metadata_partition));
 OKR_SAME(offsetof(struct okr_rk_partition, isr_count), offsetof(struct rd_kafka_metadata_partition, isr_cnt));
 OKR_SAME(sizeof(struct okr_rk_topic), sizeof(struct rd_kafka_metadata_topic));

@@ -72,6 +72,7 @@ void okr_drain(okr_client *c, okr_news *out)
 	out->acked = atomic_exchange(&c->acked_flag, 0);
 	out->reported = atomic_exchange(&c->reported_flag, 0);
 	out->table_changed = atomic_exchange(&c->table_changed, 0);
+	out->token_wanted = atomic_exchange(&c->token_wanted, 0);
 	pthread_mutex_lock(&c->ring_mu);
 	out->dropped = c->dropped;
 	pthread_mutex_unlock(&c->ring_mu);
@@ -211,6 +212,21 @@ static void drop_log(const struct rd_kafka_s *rk, int level, const char *fac, co
 	(void)rk, (void)level, (void)fac, (void)buf;
 }
 
+static void no_token(struct rd_kafka_s *rk, const char *config, void *opaque)
+{
+	(void)rk, (void)config, (void)opaque;
+}
+
+/* spare_token_server keeps a handle from asking the server of its tokens, an answer that its end would wait for. */
+static void spare_token_server(struct rd_kafka_conf_s *conf)
+{
+	char *method = conf_value(conf, "sasl.oauthbearer.method");
+
+	if (method && !strcmp(method, "oidc"))
+		rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, no_token);
+	free(method);
+}
+
 int okr_try(const struct rd_kafka_conf_s *conf, char *err, size_t err_size)
 {
 	struct rd_kafka_conf_s *copy = rd_kafka_conf_dup(conf);
@@ -218,6 +234,7 @@ int okr_try(const struct rd_kafka_conf_s *conf, char *err, size_t err_size)
 
 	rd_kafka_conf_set_resolve_cb(copy, refuse_all);
 	rd_kafka_conf_set_log_cb(copy, drop_log);
+	spare_token_server(copy);
 	rk = rd_kafka_new(OKR_PRODUCER, copy, err, err_size);
 	if (!rk) {
 		rd_kafka_conf_destroy(copy);

@@ -30,9 +30,17 @@ var ErrClosed = errors.New("rdkafka: client is closed")
 type Options struct {
 	// Properties are set on librdkafka's configuration in order.
 	Properties []Property
+	// Files are further properties, whose Value is the path of a file that holds the value: it is read
+	// whenever a client is opened.
+	Files []Property
 	// KeepaliveIdle is the idle time after which the kernel probes a connection; 0 leaves
 	// the kernel's own setting. KeepaliveTimeout is how long the probes may go unanswered.
 	KeepaliveIdle, KeepaliveTimeout time.Duration
+	// Tokens makes the tokens of OAUTHBEARER; nil leaves them to librdkafka.
+	Tokens reconnect.TokenSource
+	// TokenTimeout bounds one call of Tokens. After a failure the next one comes after a backoff between TokenBackoffMin and
+	// TokenBackoffMax.
+	TokenTimeout, TokenBackoffMin, TokenBackoffMax time.Duration
 	// Logger takes the client's own lines; nil discards them.
 	Logger *slog.Logger
 }
@@ -50,12 +58,13 @@ type Client struct {
 	sink   func(reconnect.Notice)
 	logger *slog.Logger
 	wake   *os.File // our own copy of C's eventfd
-	// properties, files and configured are what it was opened with: the settings, what the
-	// files in them held, and the addresses.
-	properties []Property
+	// options, files and configured are what it was opened with: the settings, what the files
+	// in them held, and the addresses.
+	options    Options
 	files      files
 	configured map[string]bool
 	ended      chan struct{}
+	tokens     *tokenKeeper // nil unless it makes tokens
 
 	mu         sync.RWMutex // held for reading around every call into c
 	c          *C.okr_client
@@ -85,15 +94,21 @@ func Open(o Options, gen int, sink func(reconnect.Notice)) (*Client, error) {
 }
 
 func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*Client, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	// Before they are read: a change in between is then seen as one, which does no harm.
-	files := lookAt(o.Properties)
-	conf, err := newConf(o.Properties)
+	files := lookAt(o.Properties, o.Files)
+	conf, err := newConf(o.Properties, o.Files)
 	if err != nil {
 		return nil, err
 	}
 	if err := try(conf); err != nil {
 		C.rd_kafka_conf_destroy(conf)
 		return nil, err
+	}
+	if o.Tokens != nil {
+		C.okr_want_tokens(conf)
 	}
 	so := socketOptions(o)
 	var text [errorTextLen]C.char
@@ -110,20 +125,20 @@ func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*
 		topics:  map[string]topicHandle{},
 		pending: map[uint64]expected{},
 
-		properties: o.Properties,
+		options:    o,
 		files:      files,
 		configured: configured(o.Properties),
 	}
 	if c.sink == nil {
 		c.sink = func(reconnect.Notice) {}
 	}
-	if c.logger == nil {
-		c.logger = slog.New(slog.DiscardHandler)
-	}
 	if c.wake, err = dupFile(int(C.okr_event_fd(handle))); err != nil {
 		C.okr_close(handle, 0)
 		C.okr_free(handle)
 		return nil, fmt.Errorf("rdkafka: opening the client: %w", err)
+	}
+	if o.Tokens != nil {
+		c.tokens = startTokens(o, c)
 	}
 	go c.run(handle)
 	return c, nil
@@ -242,7 +257,7 @@ func (c *Client) Changed() (string, error) {
 	if changed == "" {
 		return "", nil
 	}
-	if err := CheckAll(c.properties); err != nil {
+	if err := CheckAll(c.options.Properties, c.options.Files); err != nil {
 		return "", fmt.Errorf("%s: %w", changed, err)
 	}
 	return changed, nil
@@ -278,6 +293,7 @@ func (c *Client) with(f func()) {
 // Close reports every outstanding message and releases the handle, see reconnect.Client.
 func (c *Client) Close(timeout time.Duration) error {
 	c.closeOnce.Do(func() {
+		c.tokens.close()
 		c.mu.Lock()
 		handle := c.c
 		c.c = nil

@@ -10,6 +10,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sort"
 	"strings"
 	"unsafe"
@@ -47,9 +48,9 @@ func CheckProperty(name, value string) error {
 }
 
 // CheckAll tells whether librdkafka makes a producer of the properties: nil, or its own
-// text. It opens no connection.
-func CheckAll(properties []Property) error {
-	conf, err := newConf(properties)
+// text. Files are as in [Options]. It opens no connection.
+func CheckAll(properties, files []Property) error {
+	conf, err := newConf(properties, files)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func try(conf *C.struct_rd_kafka_conf_s) error {
 // Dump returns every property with its value as librdkafka holds it after the given ones
 // were set, sorted by name; secrets are included.
 func Dump(properties []Property) ([]Property, error) {
-	conf, err := newConf(properties)
+	conf, err := newConf(properties, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +87,18 @@ func Dump(properties []Property) ([]Property, error) {
 	return out, nil
 }
 
-// newConf sets every property in order; all faults come back in one error.
-func newConf(properties []Property) (*C.struct_rd_kafka_conf_s, error) {
+// newConf sets every property in order, then those whose value is in a file; all faults come
+// back in one error.
+func newConf(properties, files []Property) (*C.struct_rd_kafka_conf_s, error) {
 	conf := C.rd_kafka_conf_new()
 	var faults []error
 	for _, p := range properties {
 		if err := confSet(conf, p.Name, p.Value); err != nil {
+			faults = append(faults, fmt.Errorf("rdkafka: setting %s: %w", p.Name, err))
+		}
+	}
+	for _, p := range files {
+		if err := confSetFromFile(conf, p.Name, p.Value); err != nil {
 			faults = append(faults, fmt.Errorf("rdkafka: setting %s: %w", p.Name, err))
 		}
 	}
@@ -100,6 +107,23 @@ func newConf(properties []Property) (*C.struct_rd_kafka_conf_s, error) {
 		return nil, errors.Join(faults...)
 	}
 	return conf, nil
+}
+
+// confSetFromFile sets a property to what a file holds, but for the line break at its end, which editors add. The error
+// never quotes it, as librdkafka's own text may.
+func confSetFromFile(conf *C.struct_rd_kafka_conf_s, name, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	if value == "" {
+		return fmt.Errorf("%s is empty", path)
+	}
+	if confSet(conf, name, value) != nil {
+		return fmt.Errorf("librdkafka refuses what %s holds", path)
+	}
+	return nil
 }
 
 func confSet(conf *C.struct_rd_kafka_conf_s, name, value string) error {

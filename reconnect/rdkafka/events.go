@@ -44,6 +44,9 @@ func (c *Client) fetch(handle *C.okr_client) {
 		c.settle(ch)
 	}
 	c.fetchWords(handle)
+	if news.token_wanted != 0 {
+		c.tokens.want()
+	}
 	if dropped := uint64(news.dropped); dropped != c.dropped {
 		c.logger.Warn("client lines were dropped because too many came at once", "count", dropped-c.dropped)
 		c.dropped = dropped

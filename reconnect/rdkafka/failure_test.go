@@ -2,10 +2,13 @@ package rdkafka
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
@@ -135,17 +138,22 @@ func TestClient_CountsAFailedLookUpAsAnAttempt(t *testing.T) {
 
 func TestClient_NamesTheStageThatFailed(t *testing.T) {
 	b := newBroker(t, broker.Options{})
+	id := newIdentity(t, t.TempDir())
+	mutual := newBroker(t, broker.Options{Kfake: []kfake.Opt{kfake.TLS(&tls.Config{
+		Certificates: []tls.Certificate{id.pair}, ClientAuth: tls.RequireAnyClientCert,
+	})}})
 	for _, tc := range []struct {
-		name string
-		addr string
-		prop Property
-		want fsm.Class
+		name  string
+		addr  string
+		props []Property
+		want  fsm.Class
 	}{
-		{"tls against a plain listener", b.Addrs()[0], Property{"security.protocol", "ssl"}, fsm.ClassTLS},
-		{"refused", newBroker(t, broker.Options{StartDown: true}).Addrs()[0], Property{"client.id", "x"}, fsm.ClassNetwork},
+		{"tls against a plain listener", b.Addrs()[0], []Property{{"security.protocol", "ssl"}}, fsm.ClassTLS},
+		{"no certificate of ours", mutual.Addrs()[0], []Property{{"security.protocol", "ssl"}, {"ssl.ca.location", id.cert}}, fsm.ClassTLS},
+		{"refused", newBroker(t, broker.Options{StartDown: true}).Addrs()[0], nil, fsm.ClassNetwork},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := openRig(t, tc.addr, fsm.ConnSweep, tc.prop, Property{"socket.connection.setup.timeout.ms", "1000"})
+			r := openRig(t, tc.addr, fsm.ConnSweep, append(tc.props, Property{"socket.connection.setup.timeout.ms", "1000"})...)
 			r.until(5*time.Second, "a failure", func() bool { return r.sum(failures) > 0 })
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -185,11 +193,11 @@ func TestConf(t *testing.T) {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
-	err := CheckAll([]Property{{"enable.idempotence", "true"}, {"acks", "1"}})
+	err := CheckAll([]Property{{"enable.idempotence", "true"}, {"acks", "1"}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "acks") {
 		t.Errorf("idempotence with acks=1: %v", err)
 	}
-	if err := CheckAll([]Property{{"bootstrap.servers", "127.0.0.1:1"}}); err != nil {
+	if err := CheckAll([]Property{{"bootstrap.servers", "127.0.0.1:1"}}, nil); err != nil {
 		t.Error(err)
 	}
 	dump, err := Dump([]Property{{"client.id", "me"}})
@@ -222,7 +230,7 @@ func TestOpen_SurvivesWhatFailsLate(t *testing.T) {
 		{"ssl.curves.list", "x"},
 	} {
 		props := []Property{{"bootstrap.servers", "127.0.0.1:1"}, {"security.protocol", "ssl"}, p}
-		if err := CheckAll(props); err == nil || err.Error() == "" {
+		if err := CheckAll(props, nil); err == nil || err.Error() == "" {
 			t.Errorf("%s: checked without an error", p.Name)
 		}
 		if _, err := Open(Options{Properties: props}, 1, nil); err == nil {

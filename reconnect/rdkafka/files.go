@@ -33,13 +33,16 @@ const maxFile = 4 << 20
 // not time of change: orchestrators swap links, and write what is the same again.
 type files map[string][sha256.Size]byte
 
-// lookAt reads the files that the properties name.
-func lookAt(properties []Property) files {
+// lookAt reads the files that the properties name, and those that hold a property.
+func lookAt(properties, holding []Property) files {
 	seen := files{}
 	for _, p := range properties {
 		if slices.Contains(fileProperties, p.Name) && p.Value != "" && p.Value != "probe" {
 			seen[p.Value] = contents(p.Value)
 		}
+	}
+	for _, p := range holding {
+		seen[p.Value] = contents(p.Value)
 	}
 	return seen
 }

@@ -461,6 +461,10 @@ void okr_thread_failure_text(okr_client *c, const char *text)
 
 	if (!a || !tls.attempting)
 		return;
+	/* With TLS 1.3 the peer judges our certificate after our handshake is over: its alert, in OpenSSL's words, comes in
+	 * place of the first answer, as an error of the transport. */
+	if (strstr(text, "SSL alert number"))
+		tls.stage = OKR_STAGE_TLS;
 	pthread_mutex_lock(&c->mu);
 	bare(a->info.text, sizeof(a->info.text), text);
 	pthread_mutex_unlock(&c->mu);

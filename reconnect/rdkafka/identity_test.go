@@ -1,22 +1,14 @@
 package rdkafka
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"out_kafka_reconnect/test/e2e/pki"
 )
 
-// identity is a certificate for 127.0.0.1 that is its own authority.
+// identity is a certificate for 127.0.0.1, in a file together with its authority, which is its own.
 type identity struct {
 	cert, key string // paths
 	pair      tls.Certificate
@@ -30,25 +22,13 @@ func newIdentity(t *testing.T, dir string) identity {
 			t.Fatal(err)
 		}
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := pki.New("authority")
 	check(err)
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	check(err)
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	check(err)
-	secret, err := x509.MarshalECPrivateKey(key)
+	made, err := authority.Issue("test", "127.0.0.1")
 	check(err)
 	id := identity{cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
-	check(os.WriteFile(id.cert, certPEM, 0o600))
-	check(os.WriteFile(id.key, keyPEM, 0o600))
-	id.pair, err = tls.X509KeyPair(certPEM, keyPEM)
+	check(made.Write(id.cert, id.key))
+	id.pair, err = made.TLS()
 	check(err)
 	return id
 }

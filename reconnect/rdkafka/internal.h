@@ -67,7 +67,7 @@ struct okr_client {
 	okr_chunk *live;                   /* handed over, not reported */
 	okr_chunk *settled_head, *settled_tail;
 
-	atomic_int table_changed, acked_flag, reported_flag;
+	atomic_int table_changed, acked_flag, reported_flag, token_wanted;
 	atomic_int outstanding;
 	atomic_ullong acked_total;
 

@@ -24,19 +24,23 @@ import (
 type life struct {
 	*reconnect.Supervisor
 	t *testing.T
+	lines
+}
 
+// lines are what a logger has written.
+type lines struct {
 	mu  sync.Mutex
 	log strings.Builder // guarded by mu
 }
 
 // Write takes the lines of the log.
-func (l *life) Write(p []byte) (int, error) {
+func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.Write(p)
 }
 
-func (l *life) text() string {
+func (l *lines) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.String()
@@ -45,8 +49,14 @@ func (l *life) text() string {
 // supervise begins a life with the settings of the plugin and some more.
 func supervise(t *testing.T, bootstrap string, cfg fsm.Config, more ...Property) *life {
 	t.Helper()
+	return superviseWith(t, Options{}, bootstrap, cfg, more...)
+}
+
+// superviseWith is supervise with further options.
+func superviseWith(t *testing.T, o Options, bootstrap string, cfg fsm.Config, more ...Property) *life {
+	t.Helper()
 	l := &life{t: t}
-	props := append([]Property{
+	o.Properties = append([]Property{
 		{"bootstrap.servers", bootstrap},
 		{"enable.idempotence", "true"},
 		{"message.timeout.ms", "0"},
@@ -59,7 +69,7 @@ func supervise(t *testing.T, bootstrap string, cfg fsm.Config, more ...Property)
 	cfg.BackoffMax, cfg.ProbeTimeout = 500*time.Millisecond, 2*time.Second
 	log := slog.New(slog.NewTextHandler(l, nil))
 	s, err := reconnect.New(reconnect.Options{
-		Config: cfg, Logger: log, Open: Opener(Options{Properties: props}),
+		Config: cfg, Logger: log, Open: Opener(o),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -251,10 +261,50 @@ func TestClient_Changed(t *testing.T) {
 	look(id.cert+", "+id.key, "")
 }
 
+// A password in a file is read at each opening, without the line break at its end, and a change of it is one of the client.
+func TestClient_PasswordFromAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "password")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newBroker(t, broker.Options{Kfake: []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "agent", "geheim ")}})
+	o := Options{
+		Properties: []Property{
+			{"bootstrap.servers", b.Addrs()[0]}, {"security.protocol", "sasl_plaintext"}, {"sasl.mechanism", "PLAIN"}, {"sasl.username", "agent"},
+		},
+		Files: []Property{{"sasl.password", path}},
+	}
+	write("geheim \r\n")
+	r := &rig{t: t}
+	c, err := Open(o, 1, r.take)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(2 * time.Second) })
+	r.untilUp()
+	if files, err := c.Changed(); files != "" || err != nil {
+		t.Errorf("changed %q, %v", files, err)
+	}
+	write("offen")
+	if files, err := c.Changed(); files != path || err != nil {
+		t.Errorf("changed %q, %v; want %s", files, err, path)
+	}
+	for _, faulty := range []string{"", "\n", "geheim\x00geheim"} {
+		write(faulty)
+		_, err := Open(o, 2, nil)
+		if err == nil || !strings.Contains(err.Error(), "sasl.password") || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%q: %v", faulty, err)
+		}
+	}
+}
+
 func TestFiles_Folder(t *testing.T) {
 	dir := t.TempDir()
 	newIdentity(t, dir)
-	f := lookAt([]Property{{"ssl.ca.location", dir}, {"ssl.ca.location", "probe"}, {"client.id", dir}})
+	f := lookAt([]Property{{"ssl.ca.location", dir}, {"ssl.ca.location", "probe"}, {"client.id", dir}}, nil)
 	if len(f) != 1 || f.changed() != "" {
 		t.Fatalf("%v changed %q", f, f.changed())
 	}

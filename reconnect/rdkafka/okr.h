@@ -67,6 +67,7 @@ typedef struct {
 	int32_t acked;          /* 1: a message was acknowledged */
 	int32_t reported;       /* 1: a message was reported, acknowledged or not */
 	int32_t table_changed;  /* 1: fetch the table */
+	int32_t token_wanted;   /* 1: librdkafka asks for a token, see okr_want_tokens */
 	uint64_t dropped;       /* ring events lost to an overflow, over the life */
 } okr_news;
 
@@ -88,9 +89,17 @@ typedef struct {
 /* okr_err_text is librdkafka's text for a code. */
 const char *okr_err_text(int code);
 
-/* okr_try tells whether a producer can be made of conf, without a connection: 0, or -1 and
+/* okr_try tells whether a producer can be made of conf, without a connection or a token: 0, or -1 and
  * a text in err. conf stays the caller's. */
 int okr_try(const struct rd_kafka_conf_s *conf, char *err, size_t err_size);
+
+/* okr_want_tokens has the client of conf ask for the tokens of its login; without it librdkafka makes
+ * them itself, or has none. */
+void okr_want_tokens(struct rd_kafka_conf_s *conf);
+/* okr_set_token answers: 0, or a code and a text in err. okr_token_failed says that there is none: an
+ * error of the client, of class authentication. */
+int okr_set_token(okr_client *c, const char *value, int64_t expires_ms, const char *principal, char *err, size_t err_size);
+void okr_token_failed(okr_client *c, const char *reason);
 
 /* okr_open makes a producer of conf, which it takes over in any case, and starts its
  * poll thread; the gate stands as given. NULL and a text in err on failure. */

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,8 +23,9 @@ func (s *scenario) kafka(w *words) error {
 	verb := w.next("what to do")
 	name := w.option("of", mainKafka)
 	opts := rig.BrokerOptions{
-		Nodes: w.number(w.option("nodes", "1")),
-		Idle:  w.duration(w.option("idle", "0s")), Forget: w.duration(w.option("forget", "0s")),
+		Nodes:  w.number(w.option("nodes", "1")),
+		Secure: w.has("secure"),
+		Idle:   w.duration(w.option("idle", "0s")), Forget: w.duration(w.option("forget", "0s")),
 	}
 	var nodes []int
 	if text := w.option("node", ""); text != "" {
@@ -176,6 +178,11 @@ func (s *scenario) configure(file string) error {
 			return err
 		}
 		conf.Vars[strings.Replace(key, "BROKERS", "PORT", 1)] = port
+	}
+	for _, b := range s.brokers {
+		if b, ok := b.(rig.Secured); ok {
+			maps.Copy(conf.Vars, b.Vars())
+		}
 	}
 	service, err := os.ReadFile(filepath.Join(s.dir, "service.conf"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

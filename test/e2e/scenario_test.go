@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"out_kafka_reconnect/test/e2e/kafka"
 	"out_kafka_reconnect/test/e2e/kafka/freeport"
 	"out_kafka_reconnect/test/e2e/rig"
+	"out_kafka_reconnect/test/e2e/secure"
 )
 
 // atOnce is how many scenarios run at a time with each kind of Kafka. They mostly wait, so they are more than there are
@@ -152,6 +154,9 @@ func setup(env *testscript.Env, c cell, slots chan struct{}) error {
 		if t, ok := env.T().(testing.TB); ok && t.Failed() {
 			t.Log(s.report())
 		}
+		if err := s.leak(); err != nil {
+			env.T().(testing.TB).Error(err)
+		}
 		if err := s.close(); err != nil {
 			env.T().Log("closing:", err)
 		}
@@ -173,6 +178,10 @@ func (s *scenario) theHost() (rig.Host, error) {
 	}
 	host, err := rig.NewHost(s.cell.host, rig.HostOptions{
 		Program: s.cell.program, Plugin: s.cell.plugin, Dir: filepath.Join(s.dir, "host"), Tally: s.tally, Names: s.names,
+		Env: []string{
+			"AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(s.dir, "aws_credentials"), "AWS_CONFIG_FILE=" + filepath.Join(s.dir, "aws_config"),
+			"AWS_EC2_METADATA_DISABLED=true", // which is not on this machine
+		},
 	})
 	s.host = host
 	return host, err
@@ -187,6 +196,20 @@ func (s *scenario) makeBroker(ctx context.Context, name string, opts rig.BrokerO
 	}
 	s.brokers[name] = b
 	return b, nil
+}
+
+// leak looks for secrets in the log of the host.
+func (s *scenario) leak() error {
+	if s.host == nil {
+		return nil
+	}
+	secrets := secure.Secrets
+	for _, b := range s.brokers {
+		if b, ok := b.(rig.Secured); ok {
+			secrets = append(slices.Clone(secrets), b.Secrets()...)
+		}
+	}
+	return s.host.LogLines().Leak(secrets)
 }
 
 // close ends everything.

@@ -61,8 +61,14 @@ func read(path string) (*Section, error) {
 		return nil, err
 	}
 	suffix := filepath.Ext(path)
-	s := &Section{Name: strings.TrimSuffix(filepath.Base(path), suffix), keys: make(map[string]string)}
-	for line := range strings.Lines(string(text)) {
+	return Parse(strings.TrimSuffix(filepath.Base(path), suffix), suffix, string(text))
+}
+
+// Parse reads one section. The suffix tells the form: .conf or .yaml.
+func Parse(name, suffix, text string) (*Section, error) {
+	s := &Section{Name: name, keys: make(map[string]string)}
+	var err error
+	for line := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch kind {
 		case "#> warning":
@@ -75,9 +81,9 @@ func read(path string) (*Section, error) {
 	}
 	switch suffix {
 	case ".conf":
-		err = s.readClassic(string(text))
+		err = s.readClassic(text)
 	case ".yaml":
-		err = s.readYAML(text)
+		err = s.readYAML([]byte(text))
 	default:
 		err = fmt.Errorf("is neither .conf nor .yaml")
 	}

@@ -164,7 +164,7 @@ func (c *Cluster) askAll(
 		return nil, errors.New("no node is running")
 	}
 	for _, id := range running {
-		for _, addr := range c.asked(c.nodes[id-1]) {
+		for _, addr := range []string{address(c.nodes[id-1].ports.rig), address(c.nodes[id-1].ports.client)} {
 			if clients[addr] == nil {
 				client, err := c.client(addr)
 				if err != nil {
@@ -182,16 +182,6 @@ func (c *Cluster) askAll(
 		}
 	}
 	return nil, nil
-}
-
-// asked returns the addresses at which a node is asked. Where the test has its own security for the client's port, only
-// the rig's port is asked; the node opens both at the same time.
-func (c *Cluster) asked(n *node) []string {
-	addrs := []string{address(n.ports.rig)}
-	if _, own := c.opts.Properties["listener.security.protocol.map"]; !own {
-		addrs = append(addrs, address(n.ports.client))
-	}
-	return addrs
 }
 
 func (c *Cluster) client(addrs ...string) (*kgo.Client, error) {

@@ -37,7 +37,8 @@ func New(dist *Distribution, opts Options) (*Cluster, error) {
 		return nil, fmt.Errorf("making a kafka cluster: %w", err)
 	}
 	c := &Cluster{dist: dist, opts: opts}
-	if c.lease, err = freeport.Take(portsPerNode * opts.Nodes); err != nil {
+	perNode := portsPerNode + len(opts.Secured)
+	if c.lease, err = freeport.Take(perNode * opts.Nodes); err != nil {
 		return nil, fmt.Errorf("making a kafka cluster: %w", err)
 	}
 	if c.dir, err = makeDir(opts.Dir); err != nil {
@@ -45,11 +46,11 @@ func New(dist *Distribution, opts Options) (*Cluster, error) {
 		return nil, fmt.Errorf("making a kafka cluster: %w", err)
 	}
 	c.spawner = newSpawner()
-	for i, p := range slices.Collect(slices.Chunk(c.lease.Ports(), portsPerNode)) {
+	for i, p := range slices.Collect(slices.Chunk(c.lease.Ports(), perNode)) {
 		c.nodes = append(c.nodes, &node{
 			id:    i + 1,
 			dir:   filepath.Join(c.dir, "node-"+strconv.Itoa(i+1)),
-			ports: ports{client: p[0], rig: p[1], controller: p[2], proxy: p[3], proxied: p[4]},
+			ports: c.opts.assign(p),
 		})
 	}
 	clusterID := newID()
@@ -107,8 +108,13 @@ func (c *Cluster) command(n *node) *exec.Cmd {
 	if c.dist.archive != "" {
 		args = append(args, "-XX:SharedArchiveFile="+c.dist.archive)
 	}
+	for name, value := range c.opts.SystemProperties {
+		args = append(args, "-D"+name+"="+value)
+	}
 	args = append(args, c.opts.jvmFlags...)
-	args = append(args, "-cp", c.dist.classPath(), "kafka.Kafka", n.config())
+	// Ours come last: the archive of loaded classes is for a class path that begins with Kafka's.
+	classPath := append([]string{c.dist.classPath()}, c.opts.ClassPath...)
+	args = append(args, "-cp", strings.Join(classPath, string(os.PathListSeparator)), "kafka.Kafka", n.config())
 	cmd := exec.Command(c.dist.java.path, args...)
 	cmd.Dir = n.dir
 	return cmd
@@ -194,6 +200,11 @@ func (c *Cluster) Brokers() []string { return c.addresses(func(p ports) int { re
 
 // RigBrokers returns the addresses for everyone but the client under test: the nodes themselves use them too.
 func (c *Cluster) RigBrokers() []string { return c.addresses(func(p ports) int { return p.rig }) }
+
+// SecuredAddrs returns the addresses of a listener of Options.Secured, node 1 first.
+func (c *Cluster) SecuredAddrs(name string) []string {
+	return c.addresses(func(p ports) int { return p.secured[name] })
+}
 
 // ProxyAddrs returns the addresses at which the nodes believe the test's proxies to be. They are told to clients that come
 // through a proxy, and nobody listens there unless the test does. Empty unless Proxied.

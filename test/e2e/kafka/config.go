@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -33,11 +34,45 @@ type Options struct {
 	Proxied bool
 	// ProxyHost is the host in the addresses of ProxyAddrs. Empty means 127.0.0.1.
 	ProxyHost string
+	// ProxySecurity is how the listener for proxies is secured. The zero value is plain text.
+	ProxySecurity Security
+	// Secured are further listeners of each node, by name in capitals; SecuredAddrs tells where.
+	Secured map[string]Security
+	// SystemProperties are given to the JVM, ClassPath names folders with further classes.
+	SystemProperties map[string]string
+	ClassPath        []string
 	// HeapMiB is each node's largest heap. Zero means 512 for one node and 384 for each of three.
 	HeapMiB int
 
 	jvmFlags []string // for makeArchive
 }
+
+// Security is how a listener is secured.
+type Security struct {
+	// Protocol is Kafka's word for it, such as SASL_SSL. Empty means PLAINTEXT.
+	Protocol string
+	// Settings are properties of this listener, without its prefix: ssl.client.auth.
+	Settings map[string]string
+}
+
+// apply adds a listener's security to a server.properties.
+func (s Security) apply(listener string, props map[string]string) {
+	props[protocolMap] += "," + listener + ":" + cmp.Or(s.Protocol, "PLAINTEXT")
+	for key, value := range s.Settings {
+		props[ListenerPrefix(listener)+key] = value
+	}
+}
+
+// protocolMap is the property that tells the protocol of each listener.
+const protocolMap = "listener.security.protocol.map"
+
+// ListenerPrefix begins the properties of one listener.
+func ListenerPrefix(listener string) string {
+	return "listener.name." + strings.ToLower(listener) + "."
+}
+
+// proxyListener is the name of the listener for proxies.
+const proxyListener = "PROXY"
 
 func (o *Options) fill() error {
 	if o.Nodes == 0 {
@@ -66,10 +101,20 @@ type ports struct {
 	client, rig, controller int
 	proxy                   int // where the node listens for the proxy
 	proxied                 int // where the test's proxy listens
+	secured                 map[string]int
 }
 
-// portsPerNode is how many there are in ports.
+// portsPerNode is how many there are in ports besides those of secured listeners.
 const portsPerNode = 5
+
+// assign gives a node its ports.
+func (o *Options) assign(free []int) ports {
+	p := ports{client: free[0], rig: free[1], controller: free[2], proxy: free[3], proxied: free[4], secured: map[string]int{}}
+	for i, name := range slices.Sorted(maps.Keys(o.Secured)) {
+		p.secured[name] = free[portsPerNode+i]
+	}
+	return p
+}
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
@@ -88,20 +133,24 @@ func (c *Cluster) properties(id int) map[string]string {
 	listeners := []string{"CLIENT://" + address(p.client), "RIG://" + address(p.rig)}
 	advertised := slices.Clone(listeners)
 	if c.opts.Proxied {
-		listeners = append(listeners, "PROXY://"+address(p.proxy))
-		advertised = append(advertised, "PROXY://"+c.proxyAddr(p))
+		listeners = append(listeners, proxyListener+"://"+address(p.proxy))
+		advertised = append(advertised, proxyListener+"://"+c.proxyAddr(p))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.secured)) {
+		listeners = append(listeners, name+"://"+address(p.secured[name]))
+		advertised = append(advertised, name+"://"+address(p.secured[name]))
 	}
 	replicas := strconv.Itoa(len(c.nodes))
 	props := map[string]string{
-		"process.roles":                  "broker,controller",
-		"node.id":                        strconv.Itoa(id),
-		"controller.quorum.voters":       strings.Join(voters, ","),
-		"controller.listener.names":      "CONTROLLER",
-		"inter.broker.listener.name":     "RIG",
-		"listeners":                      strings.Join(append(listeners, "CONTROLLER://"+address(p.controller)), ","),
-		"advertised.listeners":           strings.Join(advertised, ","),
-		"listener.security.protocol.map": "CLIENT:PLAINTEXT,RIG:PLAINTEXT,PROXY:PLAINTEXT,CONTROLLER:PLAINTEXT",
-		"log.dirs":                       c.nodes[id-1].data(),
+		"process.roles":              "broker,controller",
+		"node.id":                    strconv.Itoa(id),
+		"controller.quorum.voters":   strings.Join(voters, ","),
+		"controller.listener.names":  "CONTROLLER",
+		"inter.broker.listener.name": "RIG",
+		"listeners":                  strings.Join(append(listeners, "CONTROLLER://"+address(p.controller)), ","),
+		"advertised.listeners":       strings.Join(advertised, ","),
+		protocolMap:                  "CLIENT:PLAINTEXT,RIG:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"log.dirs":                   c.nodes[id-1].data(),
 
 		"auto.create.topics.enable":    strconv.FormatBool(c.opts.AutoCreateTopics),
 		"broker.session.timeout.ms":    strconv.FormatInt(c.opts.SessionTimeout.Milliseconds(), 10),
@@ -120,6 +169,10 @@ func (c *Cluster) properties(id int) map[string]string {
 		"num.io.threads":                 "4",
 		"background.threads":             "2",
 		"log.cleaner.dedupe.buffer.size": "2097152",
+	}
+	c.opts.ProxySecurity.apply(proxyListener, props)
+	for name, security := range c.opts.Secured {
+		security.apply(name, props)
 	}
 	maps.Copy(props, c.opts.Properties)
 	return props

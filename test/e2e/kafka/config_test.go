@@ -3,6 +3,7 @@ package kafka
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +22,9 @@ func fakeDistribution(t *testing.T) *Distribution {
 func TestNew_LaysOutEachNode(t *testing.T) {
 	c, err := New(fakeDistribution(t), Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Nodes: 3, Proxied: true, ProxyHost: "kafka.test",
-		Properties: map[string]string{"connections.max.idle.ms": "2000", "num.io.threads": "1"},
+		Properties:    map[string]string{"connections.max.idle.ms": "2000", "num.io.threads": "1"},
+		ProxySecurity: Security{Protocol: "SSL", Settings: map[string]string{"ssl.client.auth": "required"}},
+		Secured:       map[string]Security{"LOGIN": {Protocol: "SASL_SSL"}, "ANOTHER": {}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +36,9 @@ func TestNew_LaysOutEachNode(t *testing.T) {
 	for _, line := range []string{
 		"node.id=2",
 		"controller.quorum.voters=1@" + address(c.nodes[0].ports.controller) + ",2@",
-		"listeners=CLIENT://" + c.Brokers()[1] + ",RIG://" + c.RigBrokers()[1] + ",PROXY://" + c.ProxyTargets()[1],
+		"listeners=CLIENT://" + c.Brokers()[1] + ",RIG://" + c.RigBrokers()[1] + ",PROXY://" + c.ProxyTargets()[1] +
+			",ANOTHER://" + c.SecuredAddrs("ANOTHER")[1] + ",LOGIN://" + c.SecuredAddrs("LOGIN")[1] + ",CONTROLLER://",
+		"listener.name.proxy.ssl.client.auth=required",
 		"advertised.listeners=CLIENT://" + c.Brokers()[1] + ",RIG://" + c.RigBrokers()[1] + ",PROXY://" + c.ProxyAddrs()[1],
 		"auto.create.topics.enable=false",
 		"broker.session.timeout.ms=3000",
@@ -43,6 +48,11 @@ func TestNew_LaysOutEachNode(t *testing.T) {
 	} {
 		if !strings.Contains("\n"+string(data), "\n"+line) {
 			t.Errorf("server.properties does not contain %q:\n%s", line, data)
+		}
+	}
+	for _, pair := range []string{"CLIENT:PLAINTEXT", "PROXY:SSL", "LOGIN:SASL_SSL", "ANOTHER:PLAINTEXT", "CONTROLLER:PLAINTEXT"} {
+		if !slices.Contains(strings.Split(c.properties(2)[protocolMap], ","), pair) {
+			t.Errorf("%s is missing in %s", pair, c.properties(2)[protocolMap])
 		}
 	}
 	meta, err := os.ReadFile(filepath.Join(c.nodes[2].data(), "meta.properties"))

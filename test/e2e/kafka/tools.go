@@ -75,3 +75,23 @@ func findMaven() (string, error) {
 func outputError(err error, output []byte) error {
 	return errors.Join(err, errors.New(tail(output, 20)))
 }
+
+// Compile compiles one Java source against Kafka's classes, into a folder for Options.ClassPath.
+func (d *Distribution) Compile(ctx context.Context, dir, name string, source []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, source, 0o644); err != nil {
+		return err
+	}
+	javac, err := exec.LookPath(filepath.Join(filepath.Dir(d.java.path), "javac"))
+	if err != nil {
+		return fmt.Errorf("looking for javac: %w; %s", err, javaHint)
+	}
+	output, err := exec.CommandContext(ctx, javac, "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-proc:none", "-cp", d.classPath(), "-d", dir, path).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("compiling %s: %w", name, outputError(err, output))
+	}
+	return nil
+}

@@ -21,7 +21,7 @@ type arena struct {
 	cluster *kafka.Cluster
 	proxies []*proxy
 	dir     string
-	pki     *pki // of a secure arena
+	files   *identities // of a secure arena
 }
 
 const (
@@ -50,10 +50,10 @@ func openArena(ctx context.Context, dist *kafka.Distribution, kind Kafka, dir st
 			return nil, err
 		}
 		var err error
-		if a.pki, err = newPKI(dir); err != nil {
+		if a.files, err = newIdentities(dir); err != nil {
 			return nil, err
 		}
-		opts.Properties = a.pki.properties()
+		a.files.secure(&opts)
 	}
 	cluster, err := kafka.New(dist, opts)
 	if err != nil {
@@ -129,10 +129,10 @@ func (a *arena) close() error {
 
 // section holds the lines of the output section that the kind of cluster needs.
 func (a *arena) section() string {
-	if a.pki == nil {
+	if a.files == nil {
 		return ""
 	}
-	return a.pki.section()
+	return a.files.section()
 }
 
 // admin does something as an administrator.

@@ -95,8 +95,8 @@ func TestProxy_SpoilsRefusesAndCounts(t *testing.T) {
 	}
 }
 
-func TestPKI_OnlyTheRightCertificateIsTrusted(t *testing.T) {
-	p, err := newPKI(t.TempDir())
+func TestIdentities_OnlyTheRightCertificateIsTrusted(t *testing.T) {
+	p, err := newIdentities(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

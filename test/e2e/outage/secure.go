@@ -2,27 +2,22 @@ package outage
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
-	"net"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"out_kafka_reconnect/test/e2e/kafka"
+	"out_kafka_reconnect/test/e2e/pki"
 )
 
-// A pki holds the files of a secure cluster: an authority that the plugin trusts, a certificate of it for the broker, and
-// one of a stranger.
-type pki struct {
+// identities are the files of a secure cluster: an authority that the plugin trusts, a certificate of it for the broker,
+// and one of a stranger.
+type identities struct {
 	authority, right, wrong string // paths
 }
 
@@ -32,83 +27,60 @@ const (
 	wrongPassword = "battery-staple"
 )
 
-// newPKI makes the files in a folder.
-func newPKI(dir string) (*pki, error) {
-	p := &pki{
+// newIdentities makes the files in a folder.
+func newIdentities(dir string) (*identities, error) {
+	p := &identities{
 		authority: filepath.Join(dir, "authority.pem"),
 		right:     filepath.Join(dir, "right.pem"),
 		wrong:     filepath.Join(dir, "wrong.pem"),
 	}
-	ours, err := p.issue("ours", p.right)
+	ours, err := issue("ours", p.right)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.issue("stranger", p.wrong); err != nil {
+	if _, err := issue("stranger", p.wrong); err != nil {
 		return nil, err
 	}
-	return p, os.WriteFile(p.authority, ours, 0o600)
+	return p, ours.Write(p.authority)
 }
 
-// issue makes an authority and writes the broker's key and its certificate by that authority into one file, as Kafka wants
-// it. It returns the certificate of the authority.
-func (p *pki) issue(name, path string) ([]byte, error) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// issue makes an authority and writes a broker's identity by it.
+func issue(name, path string) (*pki.Authority, error) {
+	authority, err := pki.New("authority of " + name)
 	if err != nil {
 		return nil, err
 	}
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of " + name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
+	broker, err := authority.Issue("broker", "127.0.0.1", "localhost")
 	if err != nil {
 		return nil, err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "broker"},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), caKey)
-	if err != nil {
-		return nil, err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	block := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
-	text := append(block("PRIVATE KEY", keyDER), block("CERTIFICATE", leafDER)...)
-	text = append(text, block("CERTIFICATE", caDER)...)
-	return block("CERTIFICATE", caDER), os.WriteFile(path, text, 0o600)
+	return authority, broker.WriteStore(path)
 }
 
 // keystoreLocation is the setting of the broker that names its certificate.
-const keystoreLocation = "listener.name.proxy.ssl.keystore.location"
+var keystoreLocation = kafka.ListenerPrefix("PROXY") + "ssl.keystore.location"
 
-// properties make the broker's port for the plugin one with TLS, SCRAM and ACLs.
-func (p *pki) properties() map[string]string {
-	return map[string]string{
-		"listener.security.protocol.map":                     "CLIENT:PLAINTEXT,RIG:PLAINTEXT,PROXY:SASL_SSL,CONTROLLER:PLAINTEXT",
-		"listener.name.proxy.ssl.keystore.type":              "PEM",
-		keystoreLocation:                                     p.right,
-		"listener.name.proxy.ssl.client.auth":                "none",
-		"listener.name.proxy.sasl.enabled.mechanisms":        "SCRAM-SHA-256",
-		"listener.name.proxy.scram-sha-256.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
-		"authorizer.class.name":                              "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-		"super.users":                                        "User:ANONYMOUS", // everyone on the other ports: the node itself and the rig
-		"allow.everyone.if.no.acl.found":                     "false",
+// secure makes the broker's port for the plugin one with TLS, SCRAM and ACLs.
+func (p *identities) secure(o *kafka.Options) {
+	o.ProxySecurity = kafka.Security{
+		Protocol: "SASL_SSL",
+		Settings: map[string]string{
+			"ssl.keystore.type":              "PEM",
+			"ssl.keystore.location":          p.right,
+			"ssl.client.auth":                "none",
+			"sasl.enabled.mechanisms":        "SCRAM-SHA-256",
+			"scram-sha-256.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		},
+	}
+	o.Properties = map[string]string{
+		"authorizer.class.name":          "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		"super.users":                    "User:ANONYMOUS", // everyone on the other ports: the node itself and the rig
+		"allow.everyone.if.no.acl.found": "false",
 	}
 }
 
 // section are the plugin's settings.
-func (p *pki) section() string {
+func (p *identities) section() string {
 	return "rdkafka.security.protocol sasl_ssl\nrdkafka.ssl.ca.location " + p.authority +
 		"\nrdkafka.sasl.mechanism SCRAM-SHA-256\nrdkafka.sasl.username " + user + "\nrdkafka.sasl.password " + rightPassword + "\n"
 }
@@ -135,11 +107,11 @@ func password(password string) Step {
 
 // rightCertificate and wrongCertificate change what the broker shows to new connections.
 func rightCertificate(ctx context.Context, w *world) error {
-	return w.arena.show(ctx, w.arena.pki.right)
+	return w.arena.show(ctx, w.arena.files.right)
 }
 
 func wrongCertificate(ctx context.Context, w *world) error {
-	return w.arena.show(ctx, w.arena.pki.wrong)
+	return w.arena.show(ctx, w.arena.files.wrong)
 }
 
 // show returns when new connections see the certificate: the broker takes a change over a moment after it has answered.

@@ -114,6 +114,9 @@ func (w *world) keepLog(path string) error {
 	for _, line := range w.host.LogLines().Since(0) {
 		fmt.Fprintf(&b, "%s %s\n", line.At.Format("15:04:05.000"), line.Text)
 	}
+	if err := w.host.LogLines().Leak([]string{rightPassword, wrongPassword}); err != nil {
+		return err
+	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 

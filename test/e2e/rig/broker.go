@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -36,8 +37,18 @@ type BrokerOptions struct {
 	Idle time.Duration
 	// Forget is how long a connection of an embedded broker may be idle before it is dead without a sign. Zero means for ever.
 	Forget time.Duration
+	// Secure adds a listener for each kind of TLS and login to a real broker.
+	Secure bool
 	// Dir is where a real broker keeps its files.
 	Dir string
+}
+
+// Secured is a broker that may have surroundings of package secure.
+type Secured interface {
+	// Vars are the names that the listeners and files have in a host's configuration.
+	Vars() map[string]string
+	// Secrets must stand in no log.
+	Secrets() []string
 }
 
 // partitions is how many the topic has.
@@ -49,6 +60,9 @@ func NewBroker(ctx context.Context, kind string, opts BrokerOptions) (Broker, er
 	opts.Nodes = max(opts.Nodes, 1)
 	if kind == "real" {
 		return newReal(ctx, opts)
+	}
+	if opts.Secure {
+		return nil, errors.New("only a real kafka can be secure")
 	}
 	return NewEmbedded(opts)
 }

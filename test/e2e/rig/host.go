@@ -85,6 +85,8 @@ type HostOptions struct {
 	Tally *Tally
 	// Names gives the host its own view of names, if not nil.
 	Names *Names
+	// Env is added to its environment.
+	Env []string
 }
 
 // NewHost makes a host; Configure tells it what to run with. Kind is "chost" or "fluent-bit".
@@ -138,6 +140,7 @@ func (b *base) launch(args []string, stdin *os.File, stdout func(string)) error 
 		cmd = b.opts.Names.wrap(cmd)
 	}
 	cmd.Dir = b.opts.Dir
+	cmd.Env = append(os.Environ(), b.opts.Env...)
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}

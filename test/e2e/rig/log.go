@@ -53,6 +53,18 @@ func (l *Log) Wait(ctx context.Context, from int, pattern *regexp.Regexp) (Line,
 	return line, nil
 }
 
+// Leak returns an error when a line holds one of the secrets. It prints neither.
+func (l *Log) Leak(secrets []string) error {
+	for n, line := range l.Since(0) {
+		for i, secret := range secrets {
+			if strings.Contains(line.Text, secret) {
+				return fmt.Errorf("line %d of the log holds secret %d", n+1, i)
+			}
+		}
+	}
+	return nil
+}
+
 // Tail returns the last lines as one text.
 func (l *Log) Tail(n int) string {
 	lines := l.Since(l.Len() - n)

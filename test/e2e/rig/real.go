@@ -7,11 +7,13 @@ import (
 	"strconv"
 
 	"out_kafka_reconnect/test/e2e/kafka"
+	"out_kafka_reconnect/test/e2e/secure"
 )
 
 // real is Apache Kafka.
 type real struct {
 	cluster *kafka.Cluster
+	secure  *secure.Kafka // nil unless it was asked for
 }
 
 // logTail is how many lines of each node's log are shown.
@@ -29,11 +31,18 @@ func newReal(ctx context.Context, opts BrokerOptions) (*real, error) {
 	if opts.Idle > 0 {
 		k.Properties = map[string]string{"connections.max.idle.ms": strconv.FormatInt(opts.Idle.Milliseconds(), 10)}
 	}
-	cluster, err := kafka.New(dist, k)
-	if err != nil {
-		return nil, err
+	r := &real{}
+	if opts.Secure {
+		if r.secure, err = secure.New(filepath.Join(opts.Dir, "secure")); err != nil {
+			return nil, err
+		}
+		if err := r.secure.Options(ctx, dist, &k); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
 	}
-	r := &real{cluster: cluster}
+	if r.cluster, err = kafka.New(dist, k); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	if err := r.begin(ctx, opts.Nodes); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -46,6 +55,11 @@ func (r *real) begin(ctx context.Context, nodes int) error {
 	}
 	if err := r.cluster.WaitReady(ctx); err != nil {
 		return err
+	}
+	if r.secure != nil {
+		if err := r.secure.Prepare(ctx, r.cluster); err != nil {
+			return err
+		}
 	}
 	return r.cluster.CreateTopic(ctx, Topic, partitions, nodes, map[string]string{"message.timestamp.type": "LogAppendTime"})
 }
@@ -90,5 +104,29 @@ func (r *real) CreateTopic(ctx context.Context, name string, configs map[string]
 // Logs implements Broker.
 func (r *real) Logs() string { return r.cluster.Logs(logTail) }
 
+// Vars implements Secured.
+func (r *real) Vars() map[string]string {
+	if r.secure == nil {
+		return nil
+	}
+	return r.secure.Vars(r.cluster)
+}
+
+// Secrets implements Secured.
+func (r *real) Secrets() []string {
+	if r.secure == nil {
+		return nil
+	}
+	return r.secure.Secrets()
+}
+
 // Close implements Broker.
-func (r *real) Close() error { return r.cluster.Close() }
+func (r *real) Close() error {
+	if r.secure != nil {
+		r.secure.Close()
+	}
+	if r.cluster == nil {
+		return nil
+	}
+	return r.cluster.Close()
+}

@@ -50,6 +50,19 @@ func TestLineWriter_CutsLines(t *testing.T) {
 	}
 }
 
+func TestLog_Leak(t *testing.T) {
+	var log Log
+	log.add("nothing")
+	log.add("password=geheim, as it was")
+	if err := log.Leak([]string{"offen", "staple"}); err != nil {
+		t.Error(err)
+	}
+	err := log.Leak([]string{"offen", "geheim"})
+	if err == nil || err.Error() != "line 2 of the log holds secret 1" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTally_CountsOnceAndKnowsDoubt(t *testing.T) {
 	tally := NewTally()
 	first, last := tally.take(3)
