@@ -18,6 +18,7 @@ import (
 
 	"out_kafka_reconnect/test/e2e/kafka"
 	"out_kafka_reconnect/test/e2e/kafka/freeport"
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // bench is the machinery that all runs share.
@@ -178,7 +179,7 @@ func (b *bench) throughput(ctx context.Context, o output, codec, path string, n 
 	if err != nil {
 		return t, err
 	}
-	broker, err := usageOf(b.cluster.PID(1))
+	broker, err := rig.ResourcesOf(b.cluster.PID(1))
 	if err != nil {
 		return t, err
 	}
@@ -214,12 +215,12 @@ func (b *bench) throughput(ctx context.Context, o output, codec, path string, n 
 		}
 	}
 	t.Seconds = time.Since(first).Seconds()
-	u, err := a.usage()
+	u, err := rig.ResourcesOf(a.pid())
 	if err != nil {
 		return t, err
 	}
-	after, err := usageOf(b.cluster.PID(1))
-	t.CPU, t.PeakMiB, t.BrokerCPU = u.cpu.Seconds(), mebibytes(u.peak), (after.cpu - broker.cpu).Seconds()
+	after, err := rig.ResourcesOf(b.cluster.PID(1))
+	t.CPU, t.PeakMiB, t.BrokerCPU = u.CPU.Seconds(), mebibytes(u.Peak), (after.CPU - broker.CPU).Seconds()
 	return t, err
 }
 
@@ -287,15 +288,15 @@ func (b *bench) idle(ctx context.Context, o output) (i idle, err error) {
 	if err := a.pause(ctx, settles); err != nil {
 		return i, err
 	}
-	before, err := a.usage()
+	before, err := rig.ResourcesOf(a.pid())
 	if err != nil {
 		return i, err
 	}
 	if err := a.pause(ctx, settles); err != nil {
 		return i, err
 	}
-	after, err := a.usage()
-	i.MiB, i.CPUPercent = mebibytes(after.now), 100*(after.cpu-before.cpu).Seconds()/settles.Seconds()
+	after, err := rig.ResourcesOf(a.pid())
+	i.MiB, i.CPUPercent = mebibytes(after.Memory), 100*(after.CPU-before.CPU).Seconds()/settles.Seconds()
 	return i, err
 }
 

@@ -62,13 +62,6 @@ func TestWriteLines_CountsThem(t *testing.T) {
 	}
 }
 
-func TestUsageOf_Self(t *testing.T) {
-	u, err := usageOf(os.Getpid())
-	if err != nil || u.now == 0 || u.peak < u.now {
-		t.Errorf("got %+v, %v", u, err)
-	}
-}
-
 func TestReport_RatiosOfMedians(t *testing.T) {
 	r := newReport("9.9.9")
 	for _, round := range []float64{1, 2, 30} {
