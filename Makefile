@@ -36,7 +36,7 @@ help: ## Print what there is.
 .PHONY: build
 build: $(PLUGIN) ## Build the plugin and its private librdkafka into build/.
 
-$(PRIVATE): packaging/private-librdkafka.sh go.mod
+$(PRIVATE): packaging/private-librdkafka.sh packaging/calm-poll.c go.mod
 	CC="$(CC)" NM="$(NM)" packaging/private-librdkafka.sh "$(ARCHIVE)" "$(VENDORED)" $(BUILD)
 
 # timberjack_nozstd: rotated files are not compressed, and the compressor would be in the plugin.
@@ -106,6 +106,10 @@ demo: $(PLUGIN) $(HOST) ## Watch an outage: deliver, stop Kafka, keep logging, s
 .PHONY: bench
 bench: ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -benchmem ./plugin/... ./reconnect/...
+
+.PHONY: bench-e2e
+bench-e2e: $(PLUGIN) ## Measure against the built-in output in Fluent Bit on real Kafka; ARGS='-only latency' picks a part.
+	$(GO) run ./test/e2e/speed -plugin $(PLUGIN) -out $(BUILD)/speed.json $(ARGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 30s).

@@ -43,9 +43,10 @@ awk -v p="$prefix" '{print "-Wl,--defsym=" p $1 "=" $1}' "$work/public" >"$work/
 	awk -v p="$prefix" '{print "#define " $1 " " p $1}' "$work/public"
 } >"$out/renames.h.new"
 
+"$CC" -O2 -Wall -Wextra -Werror -fPIC -c -o "$work/calm-poll.o" "$(dirname "$0")/calm-poll.c"
 "$CC" -shared -s -o "$out/$soname.new" \
 	-Wl,-soname,"$soname" -Wl,-Bsymbolic -Wl,--version-script="$work/exports.map" -Wl,--gc-sections \
-	@"$work/defsyms" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \
+	@"$work/defsyms" -Wl,--wrap=poll "$work/calm-poll.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \
 	-lm -ldl -lpthread -lrt
 mv "$out/$soname.new" "$out/$soname"
 mv "$out/renames.h.new" "$out/renames.h"

@@ -320,15 +320,20 @@ func parseSeries(text string) (name string, labels map[string]string, err error)
 	return name, labels, nil
 }
 
-// resources notes what the host's process holds, or compares it with what was noted.
+// resources notes what the host's process holds, compares it with what was noted, or watches how busy it is.
 func (s *scenario) resources(w *words) error {
-	verb := w.next("note or same")
+	verb := w.next("note, same or busy")
+	during := w.duration(w.option("for", "3s"))
+	most := w.number(w.option("max", "20"))
 	threads := w.number(w.option("threads", "2"))
 	sockets := w.number(w.option("sockets", "1"))
 	memory := w.number(w.option("memory", "16"))
 	limit := w.duration(w.option("within", "10s"))
 	if err := s.canAsk(w); err != nil {
 		return err
+	}
+	if verb == "busy" {
+		return s.busy(w, during, most)
 	}
 	ctx, cancel := s.within(limit)
 	defer cancel()
@@ -352,7 +357,27 @@ func (s *scenario) resources(w *words) error {
 			return nil
 		})
 	}
-	return fmt.Errorf("%q is unknown; allowed: note, same", verb)
+	return fmt.Errorf("%q is unknown; allowed: note, same, busy", verb)
+}
+
+// busy watches how much of a core the host's process takes.
+func (s *scenario) busy(w *words, during time.Duration, most int) error {
+	before, err := rig.ResourcesOf(s.host.PID())
+	if err != nil {
+		return err
+	}
+	time.Sleep(during)
+	after, err := rig.ResourcesOf(s.host.PID())
+	if err != nil {
+		return err
+	}
+	s.fromTime = time.Now()
+	percent := 100 * (after.CPU - before.CPU).Seconds() / during.Seconds()
+	if percent > float64(most) {
+		return fmt.Errorf("watching the CPU: the host took %.0f %% of a core, want %d at most", percent, most)
+	}
+	w.ts.Logf("the host took %.1f %% of a core", percent)
+	return nil
 }
 
 // retries compares how often an output has asked for a retry since the last "retries from here".

@@ -1,18 +1,21 @@
 package rig
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// Resources are what a process holds, as /proc tells.
+// Resources are what a process holds and has used, as /proc tells.
 type Resources struct {
-	Threads, Sockets, Files int   // files are all descriptors, sockets included
-	Memory                  int64 // resident, in bytes
+	Threads, Sockets, Files int           // files are all descriptors, sockets included
+	Memory, Peak            int64         // resident, now and at most so far, in bytes
+	CPU                     time.Duration // of all its threads, to a hundredth of a second
 }
 
 // String is for people.
@@ -20,7 +23,13 @@ func (r Resources) String() string {
 	return fmt.Sprintf("%d threads, %d sockets, %d descriptors, %.1f MiB", r.Threads, r.Sockets, r.Files, float64(r.Memory)/(1<<20))
 }
 
-var resident = regexp.MustCompile(`(?m)^VmRSS:\s+([0-9]+) kB$`)
+var (
+	resident = regexp.MustCompile(`(?m)^VmRSS:\s+([0-9]+) kB$`)
+	peak     = regexp.MustCompile(`(?m)^VmHWM:\s+([0-9]+) kB$`)
+)
+
+// ticksPerSecond is that of the times in /proc on every Linux.
+const ticksPerSecond = 100
 
 // ResourcesOf asks what a process holds.
 func ResourcesOf(pid int) (Resources, error) {
@@ -46,11 +55,44 @@ func ResourcesOf(pid int) (Resources, error) {
 	if err != nil {
 		return r, fmt.Errorf("measuring the memory: %w", err)
 	}
-	match := resident.FindSubmatch(status)
+	if r.Memory, err = kibibytes(resident, status); err != nil {
+		return r, err
+	}
+	if r.Peak, err = kibibytes(peak, status); err != nil {
+		return r, err
+	}
+	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err != nil {
+		return r, fmt.Errorf("measuring the CPU: %w", err)
+	}
+	r.CPU, err = cpuIn(stat)
+	return r, err
+}
+
+// kibibytes reads a line of a process's status, in bytes.
+func kibibytes(line *regexp.Regexp, status []byte) (int64, error) {
+	match := line.FindSubmatch(status)
 	if match == nil {
-		return r, fmt.Errorf("measuring the memory: process %d has none", pid)
+		return 0, fmt.Errorf("measuring the memory: the process has no line like %s", line)
 	}
 	kib, err := strconv.ParseInt(string(match[1]), 10, 64)
-	r.Memory = kib << 10
-	return r, err
+	return kib << 10, err
+}
+
+// cpuIn adds up user and system time in the words of a process's stat. Its name stands in parentheses and may hold anything;
+// the two are words 12 and 13 behind it.
+func cpuIn(stat []byte) (time.Duration, error) {
+	words := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(words) < 13 {
+		return 0, fmt.Errorf("measuring the CPU: %q is too short", stat)
+	}
+	var sum time.Duration
+	for _, word := range words[11:13] {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("measuring the CPU: %w", err)
+		}
+		sum += time.Duration(n) * time.Second / ticksPerSecond
+	}
+	return sum, nil
 }

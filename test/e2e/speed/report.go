@@ -1,0 +1,206 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A report is the figures of one run of this command, every round on its own.
+type report struct {
+	Day        string       `json:"day"`
+	Machine    string       `json:"machine"`
+	FluentBit  string       `json:"fluent_bit"`
+	Throughput []throughput `json:"throughput,omitempty"`
+	Idle       []idle       `json:"idle,omitempty"`
+	Latency    []latency    `json:"latency,omitempty"`
+	Produce    []produce    `json:"produce,omitempty"`
+}
+
+// A throughput is the delivery of one file, from the first record in the topic to the last.
+type throughput struct {
+	Shape     string  `json:"shape"`
+	Codec     string  `json:"codec"`
+	Output    string  `json:"output"`
+	Records   int     `json:"records"`
+	Seconds   float64 `json:"seconds"`
+	CPU       float64 `json:"cpu_s"` // of the whole process
+	BrokerCPU float64 `json:"broker_cpu_s"`
+	PeakMiB   float64 `json:"peak_rss_mib"`
+}
+
+func (t throughput) perSecond() float64 { return float64(t.Records) / t.Seconds }
+
+// cpuPerMillion is the CPU of the whole process for a million records, in seconds.
+func (t throughput) cpuPerMillion() float64 { return t.CPU / float64(t.Records) * 1e6 }
+
+func (t throughput) String() string {
+	return fmt.Sprintf("%s, %s, %s: %.0f records/s, %.2f CPU s per million, broker %.2f, peak %.0f MiB",
+		t.Shape, t.Codec, t.Output, t.perSecond(), t.cpuPerMillion(), t.BrokerCPU/float64(t.Records)*1e6, t.PeakMiB)
+}
+
+// An idle is an agent with nothing to do.
+type idle struct {
+	Output     string  `json:"output"`
+	MiB        float64 `json:"rss_mib"`
+	CPUPercent float64 `json:"cpu_percent"`
+}
+
+func (i idle) String() string {
+	return fmt.Sprintf("idle, %s: %.1f MiB, %.2f %% of a core", i.Output, i.MiB, i.CPUPercent)
+}
+
+// A latency is the way from the log line to the broker's log, in milliseconds.
+type latency struct {
+	Output string  `json:"output"`
+	P50    float64 `json:"p50_ms"`
+	P99    float64 `json:"p99_ms"`
+	Max    float64 `json:"max_ms"`
+}
+
+func (l latency) String() string {
+	return fmt.Sprintf("latency, %s: median %.0f ms, p99 %.0f ms, most %.0f ms", l.Output, l.P50, l.P99, l.Max)
+}
+
+// A produce is the half that hands records over that are ready.
+type produce struct {
+	Shape   string `json:"shape"`
+	Codec   string `json:"codec"`
+	Kind    string `json:"kind"`
+	Records int    `json:"records"`
+	cost
+}
+
+// A cost is what something took.
+type cost struct {
+	Seconds float64 `json:"seconds"`
+	CPU     float64 `json:"cpu_s"`
+}
+
+func (p produce) String() string {
+	return fmt.Sprintf("produce half in %s, %s, %s: %.0f records/s, %.2f CPU s per million",
+		p.Kind, p.Shape, p.Codec, float64(p.Records)/p.Seconds, p.CPU/float64(p.Records)*1e6)
+}
+
+func newReport(fluentBit string) *report {
+	model := "unknown processor"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(info)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return &report{
+		Day:       time.Now().Format("2 January 2006"),
+		Machine:   fmt.Sprintf("%s, %d processors, %s, %s/%s", model, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		FluentBit: fluentBit,
+	}
+}
+
+func (r *report) write(path string) error {
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// median is the middle one.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// of returns a figure of the runs that are meant, as their median; 0 if there are none.
+func of[T any](all []T, meant func(T) bool, figure func(T) float64) float64 {
+	var values []float64
+	for _, one := range all {
+		if meant(one) {
+			values = append(values, figure(one))
+		}
+	}
+	if len(values) == 0 {
+		return 0
+	}
+	return median(values)
+}
+
+// Markdown is the report for people: medians of the rounds, and ratios.
+func (r *report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "One run of %s: %s; Fluent Bit %s.\n", r.Day, r.Machine, cmp.Or(r.FluentBit, "none"))
+	r.throughputTable(&b)
+	if len(r.Idle) > 0 {
+		b.WriteString("\n| idle | RSS MiB | CPU, % of a core |\n|---|---|---|\n")
+		for _, i := range r.Idle {
+			fmt.Fprintf(&b, "| %s | %.1f | %.2f |\n", i.Output, i.MiB, i.CPUPercent)
+		}
+	}
+	if len(r.Latency) > 0 {
+		b.WriteString("\n| from the log line to the broker's log, 1,000 records/s | median ms | p99 ms | most ms |\n|---|---|---|---|\n")
+		for _, l := range r.Latency {
+			fmt.Fprintf(&b, "| %s | %.0f | %.0f | %.0f |\n", l.Output, l.P50, l.P99, l.Max)
+		}
+	}
+	r.produceTable(&b)
+	return b.String()
+}
+
+func (r *report) throughputTable(b *strings.Builder) {
+	if len(r.Throughput) == 0 {
+		return
+	}
+	b.WriteString("\n| record, compression | output | records/s | × built-in | output's CPU s per million | × built-in | peak RSS MiB |\n|---|---|---|---|---|---|---|\n")
+	for _, s := range shapes() {
+		for _, codec := range []string{"none", "lz4"} {
+			figure := func(output string, f func(throughput) float64) float64 {
+				return of(r.Throughput, func(t throughput) bool { return t.Shape == s.name && t.Codec == codec && t.Output == output }, f)
+			}
+			idle := figure(nowhere, throughput.cpuPerMillion)
+			if idle == 0 {
+				continue
+			}
+			for _, o := range outputs() {
+				if figure(o.name, throughput.perSecond) == 0 {
+					continue
+				}
+				rate, cpu := figure(o.name, throughput.perSecond), figure(o.name, throughput.cpuPerMillion)-idle
+				peak := figure(o.name, func(t throughput) float64 { return t.PeakMiB })
+				if o.name == nowhere {
+					fmt.Fprintf(b, "| %s, %s | %s (whole process: %.2f) | %.0f | | 0 | | %.0f |\n", s.name, codec, o.name, idle, rate, peak)
+					continue
+				}
+				fmt.Fprintf(b, "| | %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", o.name, rate,
+					rate/figure(builtIn, throughput.perSecond), cpu, cpu/(figure(builtIn, throughput.cpuPerMillion)-idle), peak)
+			}
+		}
+	}
+}
+
+func (r *report) produceTable(b *strings.Builder) {
+	if len(r.Produce) == 0 {
+		return
+	}
+	b.WriteString("\n| produce half | loop in C, records/s | ours | ratio | loop in C, CPU s per million | ours | ratio |\n|---|---|---|---|---|---|---|\n")
+	for _, s := range shapes() {
+		for _, codec := range []string{"none", "lz4"} {
+			figure := func(kind string, f func(produce) float64) float64 {
+				return of(r.Produce, func(p produce) bool { return p.Shape == s.name && p.Codec == codec && p.Kind == kind }, f)
+			}
+			if figure(halfC, func(p produce) float64 { return p.CPU }) == 0 {
+				continue
+			}
+			rate := func(p produce) float64 { return float64(p.Records) / p.Seconds }
+			cpu := func(p produce) float64 { return p.CPU / float64(p.Records) * 1e6 }
+			fmt.Fprintf(b, "| %s, %s | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f |\n", s.name, codec, figure(halfC, rate), figure(halfGo, rate),
+				figure(halfGo, rate)/figure(halfC, rate), figure(halfC, cpu), figure(halfGo, cpu), figure(halfGo, cpu)/figure(halfC, cpu))
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParse_SaysWhatIsWrong(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"", ""},
+		{"-only latency -rounds 1", ""},
+		{"-only speed", "allowed: throughput, idle, latency, produce"},
+		{"-rounds 0", "must be 1 at least"},
+		{"-match (", "-match: "},
+		{"-half rust", "allowed: c, go"},
+		{"more", `unexpected argument "more"`},
+	} {
+		var stderr bytes.Buffer
+		_, err := parse(strings.Fields(test.args), &stderr)
+		if got := stderr.String(); (err != nil) != (test.want != "") || !strings.Contains(got, test.want) {
+			t.Errorf("%q: got %v and %q, want %q", test.args, err, got, test.want)
+		}
+	}
+}
+
+func TestShapes_LinesAreJSONOfTheirSize(t *testing.T) {
+	for _, s := range shapes() {
+		random := rand.New(rand.NewPCG(1, 2))
+		for n := range int64(100) {
+			line := s.line(nil, n, random)
+			var record struct {
+				Seq     int64
+				Message string
+			}
+			if err := json.Unmarshal(line, &record); err != nil || record.Seq != n || record.Message == "" {
+				t.Fatalf("%s: %s: %v", s.name, line, err)
+			}
+			if len(line) > s.size || len(line) < s.size-20 {
+				t.Fatalf("%s: a line has %d bytes", s.name, len(line))
+			}
+		}
+	}
+}
+
+func TestWriteLines_CountsThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines")
+	n, err := shapes()[0].writeLines(path, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bytes.Count(data, []byte("\n")); got != n || len(data) < 10_000 || len(data) > 10_500 {
+		t.Errorf("%d lines in %d bytes, it says %d", got, len(data), n)
+	}
+}
+
+func TestReport_RatiosOfMedians(t *testing.T) {
+	r := newReport("9.9.9")
+	for _, round := range []float64{1, 2, 30} {
+		for output, seconds := range map[string]float64{nowhere: 1, builtIn: 4, ours: 2, oursEngine: 8} {
+			r.Throughput = append(r.Throughput, throughput{
+				Shape: "300 B", Codec: "none", Output: output, Records: 1e6, Seconds: seconds * round, CPU: 1 + seconds*round, PeakMiB: 50,
+			})
+		}
+	}
+	r.Idle = []idle{{ours, 20, 0.5}}
+	r.Latency = []latency{{builtIn, 500, 1000, 1010}}
+	r.Produce = []produce{
+		{Shape: "2 KB", Codec: "lz4", Kind: halfC, Records: 1e6, cost: cost{2, 3}},
+		{Shape: "2 KB", Codec: "lz4", Kind: halfGo, Records: 1e6, cost: cost{4, 6}},
+	}
+	text := r.Markdown()
+	for _, want := range []string{
+		"Fluent Bit 9.9.9.",
+		"| 300 B, none | null (whole process: 3.00) | 500000 | | 0 | | 50 |",
+		"| | kafka (built-in) | 125000 | 1.00 | 6.00 | 1.00 | 50 |",
+		"| | kafka_reconnect | 250000 | 2.00 | 2.00 | 0.33 | 50 |",
+		"| kafka_reconnect | 20.0 | 0.50 |",
+		"| kafka (built-in) | 500 | 1000 | 1010 |",
+		"| 2 KB, lz4 | 500000 | 250000 | 0.50 | 3.00 | 6.00 | 2.00 |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "NaN") {
+		t.Errorf("a figure is none:\n%s", text)
+	}
+}
