@@ -34,6 +34,7 @@ func (p *process) crash(s settings) settings {
 	}
 	next["state_path"] = diskAfterCrash(p.t, s["state_path"])
 	p.net.Set(reconnecttest.Down)
+	p.crashed, p.reg = append(p.crashed, p.reg), &Registry{}
 	p.before = append(p.before, p.net.Messages()...)
 	p.net = reconnecttest.NewNetwork("a:1")
 	return next

@@ -68,6 +68,9 @@ type Instance struct {
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
 	slow   atomic.Bool
 	reload announcement
+	// others lists the other instances of the process that may know a chunk; nil for an instance that
+	// is in no registry.
+	others func(than *Instance) []*Instance
 	counts counts
 	// panicked limits the stack traces to one.
 	panicked sync.Once
@@ -84,6 +87,7 @@ type job struct {
 	chunk  []byte
 	tag    string
 	worker bool
+	own    bool // to be taken over: Fluent Bit is being reloaded
 	result Result
 	done   chan struct{} // holds one token: a job is reused
 }
@@ -208,15 +212,17 @@ func (in *Instance) Logger() *slog.Logger { return in.log }
 // Flush delivers one chunk; worker tells that the caller is a worker thread, which may
 // wait. The bytes and the tag are not used after the return.
 func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
-	in.watchReload(chunk, tag)
-	if !in.sup.Admit() && in.pointless(chunk, tag) {
+	keeper := in.keeper(chunk, tag)
+	in.watchReload(chunk, tag, keeper.ledger)
+	own := in.takesOver()
+	if !own && keeper.pointless(chunk, tag) {
 		in.counts.retried.Add(1)
 		in.relay.Drain()
 		return resultOf(refused)
 	}
 	j := in.jobPool.Get().(*job)
-	j.chunk, j.tag, j.worker = chunk, tag, worker
-	in.hand(j)
+	j.chunk, j.tag, j.worker, j.own = chunk, tag, worker, own
+	keeper.hand(j)
 	<-j.done
 	r := j.result
 	j.chunk, j.tag = nil, ""
@@ -226,6 +232,9 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 		in.counts.ok.Add(1)
 		in.reload.answered()
 	case Retry:
+		if own {
+			in.reload.miss()
+		}
 		in.reload.returns(chunk, tag)
 		in.counts.retried.Add(1)
 	case Error:
@@ -235,11 +244,11 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 	return r
 }
 
-// pointless tells of a chunk that comes while all brokers are down whether nothing can be
+// pointless tells of a chunk that comes while all brokers are down that nothing can be
 // done for it: it is on its way already, or there is no room for it. It is a matter of less
 // than a microsecond, as every waiting chunk is tried again and again.
 func (in *Instance) pointless(chunk []byte, tag string) bool {
-	if in.takesOver() {
+	if in.sup.Admit() {
 		return false
 	}
 	// An ordered chunk that is turned away needs its place in the line.
@@ -306,7 +315,10 @@ func (in *Instance) end() bool {
 
 // Close delivers what it can within shutdown_timeout, which it does not exceed, and
 // releases everything. A second call waits for the first.
-func (in *Instance) Close() {
+func (in *Instance) Close() { in.close(func() {}) }
+
+// close does what Close does, and calls last when nothing changes any more, before the state closes.
+func (in *Instance) close(last func()) {
 	if !in.end() {
 		<-in.gone
 		return
@@ -323,6 +335,7 @@ func (in *Instance) Close() {
 	if onDisk > 0 {
 		in.log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start", "chunks", onDisk)
 	}
+	last()
 	in.closeState()
 	in.log.Info("stopped",
 		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),

@@ -2,12 +2,13 @@ package plugin
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,38 +79,106 @@ func contentChunk(content, padding int) (chunk []byte, values []string) {
 	return chunk, values
 }
 
+// groups is the number of groups of chunks: each has a Match of one of the sections.
+const groups = 2
+
 // world is the agent's process, and the one after it when it ends.
 type world struct {
 	t    *testing.T
+	rng  *rand.Rand
 	s    settings
 	acc  *account
 	host *host
 	// judge is what the brokers do, see reconnecttest.Network.Reject.
 	judge func(reconnecttest.Message) *reconnect.Failure
 	net   *reconnecttest.Network
-	in    atomic.Pointer[Instance]
 	// values are those of each chunk.
 	values map[string][]string
 
 	mu       sync.Mutex
-	flushing map[flushed]int // calls that have not returned
-	crashed  []*Instance
+	reg      *Registry
+	contexts []uintptr         // of the sections
+	serving  [groups]*Instance // the section of each group
+	flushing map[flushed]int   // calls that have not returned
+	crashed  []*Registry
 }
 
-// flushed is a chunk that was brought to an instance.
+// flushed is a chunk that was brought to a process.
 type flushed struct {
-	in    *Instance
+	reg   *Registry
 	chunk string
 }
 
-// start begins a process.
+// start begins a process. It has a section for each directory of the state, as memos in one that
+// no section has are not known.
 func (w *world) start() {
 	w.t.Helper()
-	in, err := New(Options{Config: decode(w.t, w.s), Open: w.net.Open, Relay: flblog.NewRelay(w.host, "test")})
+	w.mu.Lock()
+	w.reg = &Registry{}
+	w.mu.Unlock()
+	dirs, err := filepath.Glob(filepath.Join(w.s["state_path"], "*"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.in.Store(in)
+	w.makeSections(max(len(dirs), 1+w.rng.IntN(3)))
+}
+
+// makeSections makes a pipeline of n sections, some with other settings, and leads the groups to
+// any of them.
+func (w *world) makeSections(n int) {
+	w.t.Helper()
+	w.contexts = nil
+	var made []*Instance
+	for range n {
+		s := maps.Clone(w.s)
+		if w.rng.IntN(3) == 0 {
+			s["reconnect_backoff_max"] = "2s"
+		}
+		cfg := decode(w.t, s)
+		in, same := w.reg.Claim(cfg)
+		if same {
+			in.Resume(w.host, "test", "test")
+		} else {
+			var err error
+			if in, err = New(Options{Config: cfg, Open: w.net.Open, Relay: flblog.NewRelay(w.host, "test"), Heir: in}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		w.contexts = append(w.contexts, w.reg.Add(in))
+		made = append(made, in)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for g := range w.serving {
+		w.serving[g] = made[w.rng.IntN(n)]
+	}
+}
+
+// reload ends the pipeline and makes another one, with sections added, removed and reordered.
+func (w *world) reload() {
+	w.t.Helper()
+	for _, c := range w.contexts {
+		w.reg.End(c, true)
+	}
+	w.makeSections(1 + w.rng.IntN(3))
+}
+
+// instances lists those of the process, also those without a section.
+func (w *world) instances() []*Instance {
+	w.mu.Lock()
+	reg := w.reg
+	w.mu.Unlock()
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	return slices.AppendSeq(slices.Concat(reg.parked, reg.retiring), maps.Values(reg.live))
+}
+
+// outstanding is the number of records in the hands of clients.
+func (w *world) outstanding() (n int) {
+	for _, in := range w.instances() {
+		n += in.sup.Outstanding()
+	}
+	return n
 }
 
 func (w *world) newNetwork() {
@@ -119,35 +188,31 @@ func (w *world) newNetwork() {
 
 // flush is one attempt of Fluent Bit's. If the process was killed meanwhile, its answer was
 // not heard.
-func (w *world) flush(chunk []byte, worker bool) Result {
-	in := w.in.Load()
-	w.count(in, chunk, 1)
+func (w *world) flush(group int, chunk []byte, worker bool) Result {
+	w.mu.Lock()
+	in, f := w.serving[group], flushed{w.reg, string(chunk)}
+	w.flushing[f]++
+	w.mu.Unlock()
 	r := in.Flush(chunk, "tag", worker)
-	w.count(in, chunk, -1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if slices.Contains(w.crashed, in) {
+	w.flushing[f]--
+	if slices.Contains(w.crashed, f.reg) {
 		return Retry
 	}
 	return r
-}
-
-func (w *world) count(in *Instance, chunk []byte, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.flushing[flushed{in, string(chunk)}] += n
 }
 
 // crash kills the process. What was in flight may come twice: chunks that a flush waits for,
 // those that lie in the ledger and are not complete, and those in custody.
 func (w *world) crash() {
 	disk := diskAfterCrash(w.t, w.s["state_path"])
-	in := w.in.Load()
+	all := w.instances()
 	w.mu.Lock()
-	w.crashed = append(w.crashed, in)
+	w.crashed = append(w.crashed, w.reg)
 	for f, n := range w.flushing {
-		if f.in == in {
-			w.allow(f.chunk, n+len(w.incomplete(in, f.chunk)))
+		if f.reg == w.reg {
+			w.allow(f.chunk, n+len(incomplete(all, f.chunk)))
 		}
 	}
 	w.mu.Unlock()
@@ -158,13 +223,15 @@ func (w *world) crash() {
 	w.start()
 }
 
-// incomplete takes the receipts of a chunk out of the ledger and returns those that are not
+// incomplete takes the receipts of a chunk out of the ledgers and returns those that are not
 // complete.
-func (w *world) incomplete(in *Instance, chunk string) (rs []*delivery.Receipt) {
+func incomplete(instances []*Instance, chunk string) (rs []*delivery.Receipt) {
 	key := delivery.KeyOf("tag", []byte(chunk))
-	for r := in.ledger.Take(key); r != nil; r = in.ledger.Take(key) {
-		if !r.Complete() {
-			rs = append(rs, r)
+	for _, in := range instances {
+		for r := in.ledger.Take(key); r != nil; r = in.ledger.Take(key) {
+			if !r.Complete() {
+				rs = append(rs, r)
+			}
 		}
 	}
 	return rs
@@ -173,7 +240,7 @@ func (w *world) incomplete(in *Instance, chunk string) (rs []*delivery.Receipt) 
 // stop ends the process in good order and starts it again. What waits for the rest of a
 // chunk is known; only chunks in custody are written again as a whole.
 func (w *world) stop() {
-	w.in.Load().Close()
+	w.reg.CloseAll()
 	w.allowCustody()
 	w.start()
 }
@@ -225,7 +292,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 	rng := rand.New(rand.NewPCG(seed, 99))
 	acc := newAccount()
 	w := &world{
-		t: t, acc: acc, host: &host{}, values: map[string][]string{}, flushing: map[flushed]int{},
+		t: t, rng: rng, acc: acc, host: &host{}, values: map[string][]string{}, flushing: map[flushed]int{},
 		s: settings{
 			"queue_limit": "1MiB", "custody_limit": "1MiB", "receipt_ttl": "2m", "stall_timeout": "20s", "reload_timeout": "5s",
 			"ordered": fmt.Sprint(seed%4 == 3), "ordered_wait": "30s", "state_path": path,
@@ -246,7 +313,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		if denied && strings.Contains(m.Value, "/0") {
 			return &reconnect.Failure{Class: fsm.ClassAuthorization, Code: 29, Text: "topic authorization failed"}
 		}
-		return acc.judge(broker, m, w.in.Load().sup.Outstanding() > 1)
+		return acc.judge(broker, m, w.outstanding() > 1)
 	}
 	w.newNetwork()
 	w.start()
@@ -270,11 +337,11 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		}
 		start := time.Duration(rng.IntN(240)) * time.Second
 		between := 100*time.Millisecond + time.Duration(rng.IntN(8000))*time.Millisecond
-		worker := rng.IntN(2) == 0
+		worker, group := rng.IntN(2) == 0, rng.IntN(groups)
 		agents.Go(func() {
 			time.Sleep(start)
 			for range attempts {
-				if w.flush(chunk, worker) == OK {
+				if w.flush(group, chunk, worker) == OK {
 					acc.mu.Lock()
 					for _, v := range values {
 						acc.ok[v]++
@@ -288,8 +355,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 	}
 	for range 60 {
 		time.Sleep(time.Duration(rng.IntN(8000)) * time.Millisecond)
-		in := w.in.Load()
-		switch rng.IntN(13) {
+		switch rng.IntN(14) {
 		case 0, 1:
 			w.net.Set(reconnecttest.Down)
 		case 2:
@@ -297,11 +363,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		case 3:
 			w.net.Cut()
 		case 4:
-			if in.reload.at.Load() == 0 {
-				in.reload.expect()
-			} else {
-				in.reload.forget()
-			}
+			w.reg.ExpectReload()
 		case 5:
 			w.net.Client().Fatal(fsm.ClassFatal, "out of order sequence number")
 		case 6:
@@ -316,11 +378,15 @@ func runProperty(t *testing.T, seed uint64, path string) {
 			judging.Lock()
 			denied = !denied
 			judging.Unlock()
+		case 9:
+			w.reload()
 		default:
 			w.net.Set(reconnecttest.Serving)
 		}
-		if q := w.in.Load().courier.Status().Queued; q > 2<<20 {
-			t.Errorf("%d bytes are held, above the limit", q)
+		for _, in := range w.instances() {
+			if q := in.courier.Status().Queued; q > 2<<20 {
+				t.Errorf("%d bytes are held, above the limit", q)
+			}
 		}
 	}
 	judging.Lock()
@@ -330,25 +396,33 @@ func runProperty(t *testing.T, seed uint64, path string) {
 	agents.Wait()
 	time.Sleep(time.Minute)
 	acc.check(t)
-	in := w.in.Load()
+	all := w.instances()
 	short := 0 // chunks whose bytes are needed again, and that Fluent Bit has given up
 	for chunk := range w.values {
-		for _, r := range w.incomplete(in, chunk) {
+		for _, r := range incomplete(all, chunk) {
 			if r.Short() {
 				short++
 			}
 		}
 	}
-	if st := in.courier.Status(); st.Queued != 0 || st.Owned != 0 || st.Receipts != short {
-		t.Errorf("left: %+v, %d chunks are short", st, short)
+	receipts := 0
+	for _, in := range all {
+		st := in.courier.Status()
+		receipts += st.Receipts
+		if st.Queued != 0 || st.Owned != 0 {
+			t.Errorf("left: %+v", st)
+		}
+	}
+	if receipts != short {
+		t.Errorf("%d receipts are left, %d chunks are short", receipts, short)
 	}
 	if path != "" {
 		if left := files(t, w.s["state_path"]); len(left) > 0 {
 			t.Errorf("chunks that were delivered are still in custody: %q", left)
 		}
 	}
-	for _, in := range append(w.crashed, in) {
-		in.Close()
+	for _, reg := range append(w.crashed, w.reg) {
+		reg.CloseAll()
 	}
 	time.Sleep(time.Minute) // the timers of the supervisors' own lines end
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"out_kafka_reconnect/internal/flblog"
+	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/reconnect/reconnecttest"
@@ -17,9 +18,11 @@ import (
 // process is what outlives a hot reload: the registry, the network.
 type process struct {
 	t    *testing.T
-	reg  Registry
+	reg  *Registry
 	net  *reconnecttest.Network
 	host *host
+	// crashed are the registries of processes that were killed.
+	crashed []*Registry
 	// before is what an earlier network has written.
 	before []reconnecttest.Message
 }
@@ -34,9 +37,11 @@ type section struct {
 func inProcess(t *testing.T, f func(p *process)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &process{t: t, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
+		p := &process{t: t, reg: &Registry{}, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
 		defer func() {
-			p.reg.CloseAll()
+			for _, reg := range append(p.crashed, p.reg) {
+				reg.CloseAll()
+			}
 			time.Sleep(time.Minute)
 		}()
 		f(p)
@@ -114,7 +119,7 @@ func TestReload_TheSameSectionGoesOn(t *testing.T) {
 func TestReload_TheLatencyGoesOn(t *testing.T) {
 	addr := freeAddress(t)
 	inRealTime := settings{"metrics_listen": addr}
-	p := &process{t: t, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
+	p := &process{t: t, reg: &Registry{}, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
 	defer p.reg.CloseAll()
 	a := p.start(inRealTime)
 	for i := range 3 {
@@ -435,7 +440,7 @@ func TestReload_TheLastExitClosesWhatIsParked(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	var r Registry
-	a, b := &Instance{}, &Instance{}
+	a, b := &Instance{ledger: delivery.NewLedger(0, 1)}, &Instance{ledger: delivery.NewLedger(0, 1)}
 	if r.Number() != 0 {
 		t.Error("numbers count from 0")
 	}

@@ -111,6 +111,7 @@ type Courier struct {
 	// troubled are the topics whose messages an operator must help.
 	troubled map[string]*trouble
 	current  *Receipt // ordered: the one chunk under way
+	sealed   bool     // nothing is owned, now and later
 	window   window   // ruled by the pump
 
 	queued       int64 // bytes that wait or are in the client's hands
@@ -303,14 +304,28 @@ func (c *Courier) Supply(r *Receipt, tag string, b *reconnect.Batch) bool {
 }
 
 // Own notes that Fluent Bit is told OK, so that the bytes of the chunk exist here only from
-// now on. They are kept whatever happens; what the receipt is short of is supplied next.
-func (c *Courier) Own(r *Receipt) {
+// now on. They are kept whatever happens; what the receipt is short of is supplied next. It returns
+// false when the courier is sealed.
+func (c *Courier) Own(r *Receipt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.sealed {
+		return false
+	}
 	if !r.owned && !r.Complete() {
 		r.owned = true
 		c.owned++
 	}
+	return true
+}
+
+// Seal has nothing owned from now on, as the courier is about to be stopped. It returns false if
+// something is.
+func (c *Courier) Seal() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sealed = c.owned == 0
+	return c.sealed
 }
 
 // Disown takes Own back: Fluent Bit is not told OK after all.
