@@ -207,6 +207,35 @@ func TestState_WhatCantBeWrittenIsNotTakenOver(t *testing.T) {
 	})
 }
 
+// There is room again only when the time for taking over would have passed.
+func TestState_WhatCantBeWrittenIsTakenOverLater(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		full := s["state_path"] + "-full"
+		if err := os.Rename(s["state_path"], full); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 * takeOverFor / time.Second {
+			a.want(Retry, records(1, 5))
+			time.Sleep(time.Second)
+		}
+		if err := os.Rename(full, s["state_path"]); err != nil {
+			t.Fatal(err)
+		}
+		a.want(OK, records(1, 5))
+		if n := len(files(t, s["state_path"])); n != 1 {
+			t.Errorf("%d files", n)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(5)
+	})
+}
+
 // A reload with other settings: the state goes on with what it tells of.
 func TestState_AnHeirGoesOn(t *testing.T) {
 	inProcesses(t, func(p *process, s settings) {

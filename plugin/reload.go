@@ -136,7 +136,9 @@ func (a *announcement) tooLate() {
 }
 
 // takesOver tells whether chunks are to be taken over.
-func (in *Instance) takesOver() bool { return in.reload.waits(in.cfg.ReloadTimeout) }
+func (in *Instance) takesOver() bool {
+	return in.cfg.CustodyLimit > 0 && in.reload.waits(in.cfg.ReloadTimeout)
+}
 
 // watchReload looks at each chunk that comes after an announcement, and forgets that when the
 // chunk shows that the reload was refused. Known is the ledger that may know it.

@@ -258,6 +258,50 @@ func TestReload_WhatDoesNotFitKeepsWaiting(t *testing.T) {
 	})
 }
 
+// The reload waits for what does not fit, however long: it is taken over once there is room.
+func TestReload_WhatDoesNotFitIsTakenOverLater(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"queue_limit": "1MiB", "custody_limit": "1KiB"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 4000))
+		for range 5 * takeOverFor / time.Second {
+			a.want(Retry, records(10_000, 4000))
+			time.Sleep(time.Second)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(OK, records(10_000, 4000))
+		// From then on it ends as ever.
+		time.Sleep(takeOverFor)
+		a.want(Retry, records(20_000, 1))
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(8001)
+	})
+}
+
+// With custody_limit 0 nothing is taken over, though it would fit into queue_limit.
+func TestReload_WithoutCustodyNothingIsTakenOver(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"custody_limit": "0"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		for range 20 {
+			a.want(Retry, records(1, 5))
+			time.Sleep(time.Second)
+		}
+		if st := a.courier.Status(); st.Owned != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 const refusedLine = "Fluent Bit has refused it"
 
 // After a refused reload the pipeline runs on, and new chunks come: nothing is taken over.

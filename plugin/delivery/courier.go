@@ -59,8 +59,12 @@ type Options struct {
 type Rejected struct {
 	// Tag is that of the chunk.
 	Tag string
-	// Failures[i] tells of Batch.Messages[i]; its Index is the index in the chunk.
+	// Failures[i] tells of Batch.Messages[i]; its Index is the index in the chunk. All of them could be
+	// mended by an operator, or none.
 	Failures []reconnect.Failure
+	// Again tells for each failure that its message was told of before: it was given up for want of
+	// room, see Forgo, and supplied again.
+	Again []bool
 	Batch    *reconnect.Batch
 	// Letters is what PostLetters was given, if these are copies for the dead-letter topic.
 	Letters any
