@@ -114,6 +114,9 @@ func New(o Options) (*Instance, error) {
 		closing: make(chan struct{}),
 		gone:    make(chan struct{}),
 	}
+	if o.Heir != nil {
+		in.quiet = o.Heir.quiet // what was told a moment ago is not told again
+	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
 	if err != nil {
@@ -185,6 +188,7 @@ func (in *Instance) courierOptions() delivery.Options {
 // it has in hands; what it can't comes back to the courier and goes to the new one.
 func (in *Instance) inherit(old *Instance) {
 	in.courier, in.ledger, in.clerk.courier = old.courier, old.ledger, old.courier
+	in.quiet.moveTo(in.log)
 	in.kept.Do(func() {}) // the courier has them
 	for _, r := range in.courier.Reconfigure(in.courierOptions(), in.sup) {
 		in.clerk.post(letters{rejected: r, list: lettersOf(r)}) // they are in the file, if there is one

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -155,6 +156,36 @@ func TestReload_OtherSettingsInherit(t *testing.T) {
 		p.wantStored(5)
 		b.want(OK, records(1, 5))
 		p.wantStored(5)
+	})
+}
+
+// Each client tells of the outage once; all else is told once a minute, however many reloads there are.
+func TestReload_OtherSettingsInAnOutageTellLittle(t *testing.T) {
+	inProcess(t, func(p *process) {
+		b := p.start(settings{"reload_timeout": "5s"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		const reloads = 5
+		for n := range reloads {
+			b.want(Retry, records(100*n, 5))
+			p.reg.ExpectReload()
+			time.Sleep(5 * time.Second)
+			b.want(OK, records(100*n, 5))
+			b.endByReload()
+			b = p.start(settings{"reload_timeout": "5s", "reconnect_backoff_max": fmt.Sprintf("%ds", n+2)})
+		}
+		time.Sleep(5 * time.Second)
+		outages := p.host.count("all brokers down")
+		if others := p.host.count("WARN") + p.host.count("ERROR") - outages; outages != 1+reloads || others != 1 {
+			t.Errorf("%d lines of the outage, %d others: %q", outages, others, p.host.lines)
+		}
+		time.Sleep(quietPeriod)
+		if n := p.host.sum("chunks are taken over"); n != reloads {
+			t.Errorf("the lines tell of %d chunks", n)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(5 * reloads)
 	})
 }
 

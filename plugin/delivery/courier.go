@@ -65,7 +65,7 @@ type Rejected struct {
 	// Again tells for each failure that its message was told of before: it was given up for want of
 	// room, see Forgo, and supplied again.
 	Again []bool
-	Batch    *reconnect.Batch
+	Batch *reconnect.Batch
 	// Letters is what PostLetters was given, if these are copies for the dead-letter topic.
 	Letters any
 
