@@ -159,7 +159,8 @@ func TestReload_OtherSettingsInherit(t *testing.T) {
 	})
 }
 
-// Each client tells of the outage once; all else is told once a minute, however many reloads there are.
+// Each client tells of the outage once. That chunks are taken over, and that records came back, is told
+// once a minute, however many reloads there are.
 func TestReload_OtherSettingsInAnOutageTellLittle(t *testing.T) {
 	inProcess(t, func(p *process) {
 		b := p.start(settings{"reload_timeout": "5s"})
@@ -176,7 +177,7 @@ func TestReload_OtherSettingsInAnOutageTellLittle(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		outages := p.host.count("all brokers down")
-		if others := p.host.count("WARN") + p.host.count("ERROR") - outages; outages != 1+reloads || others != 1 {
+		if others := p.host.count("WARN") + p.host.count("ERROR") - outages; outages != 1+reloads || others > 2 {
 			t.Errorf("%d lines of the outage, %d others: %q", outages, others, p.host.lines)
 		}
 		time.Sleep(quietPeriod)
