@@ -33,6 +33,9 @@ type Options struct {
 	// Heir, if set, is an instance of the same destination that a hot reload has ended:
 	// what it has not delivered, and what it remembers, goes on here.
 	Heir *Instance
+	// Registry, if set, is where the instance is going to be added, and where others may know its
+	// chunks.
+	Registry *Registry
 }
 
 // Instance is one [OUTPUT] section at work. Its methods may be called from any number of
@@ -66,12 +69,10 @@ type Instance struct {
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
 	// a worker waits no longer than the engine would, because at a stop Fluent Bit works a
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
-	slow   atomic.Bool
-	reload announcement
-	// others lists the other instances of the process that may know a chunk; nil for an instance that
-	// is in no registry.
-	others func(than *Instance) []*Instance
-	counts counts
+	slow     atomic.Bool
+	reload   announcement
+	counts   counts
+	registry *Registry // nil: there are no others
 	// panicked limits the stack traces to one.
 	panicked sync.Once
 }
@@ -104,15 +105,16 @@ func New(o Options) (*Instance, error) {
 	}
 	log := o.Relay.Logger()
 	in := &Instance{
-		cfg:     o.Config,
-		schemas: schemas,
-		relay:   o.Relay,
-		log:     log,
-		quiet:   newQuiet(log),
-		latency: metrics.NewLatency(),
-		jobs:    make(chan *job),
-		closing: make(chan struct{}),
-		gone:    make(chan struct{}),
+		cfg:      o.Config,
+		registry: o.Registry,
+		schemas:  schemas,
+		relay:    o.Relay,
+		log:      log,
+		quiet:    newQuiet(log),
+		latency:  metrics.NewLatency(),
+		jobs:     make(chan *job),
+		closing:  make(chan struct{}),
+		gone:     make(chan struct{}),
 	}
 	if o.Heir != nil {
 		in.quiet = o.Heir.quiet // what was told a moment ago is not told again

@@ -15,16 +15,17 @@ import (
 
 // keeper returns the instance that serves a chunk: the section's own, unless only another one knows it.
 func (in *Instance) keeper(chunk []byte, tag string) *Instance {
-	if in.others == nil {
+	others := in.otherInstances()
+	if len(others) == 0 {
 		return in
 	}
 	g := delivery.GlimpseOf(tag, chunk)
-	all := slices.DeleteFunc(in.others(in), func(o *Instance) bool { return !o.mayKnow(g) || !o.cfg.SameDestination(in.cfg) })
-	if len(all) == 0 {
+	kin := slices.DeleteFunc(others, func(o *Instance) bool { return !o.mayKnow(g) || !o.cfg.SameDestination(in.cfg) })
+	if len(kin) == 0 {
 		return in
 	}
 	key := delivery.KeyOf(tag, chunk)
-	for _, o := range slices.Insert(all, 0, in) {
+	for _, o := range slices.Insert(kin, 0, in) {
 		if o.knows(key) {
 			return o
 		}
@@ -42,10 +43,14 @@ func (in *Instance) knows(k delivery.Key) bool {
 
 // kin lists the other instances of the same destination.
 func (in *Instance) kin() []*Instance {
-	if in.others == nil {
+	return slices.DeleteFunc(in.otherInstances(), func(o *Instance) bool { return !o.cfg.SameDestination(in.cfg) })
+}
+
+func (in *Instance) otherInstances() []*Instance {
+	if in.registry == nil {
 		return nil
 	}
-	return slices.DeleteFunc(in.others(in), func(o *Instance) bool { return !o.cfg.SameDestination(in.cfg) })
+	return in.registry.others(in)
 }
 
 // retire ends an instance that nobody has claimed. With kin its client finishes first what it has in

@@ -196,6 +196,32 @@ func TestKin_ARemovedSectionFinishesWhatIsInFlight(t *testing.T) {
 	})
 }
 
+// While it finishes, the next reload takes its chunk over: it ends only when that is delivered.
+func TestKin_ARemovedSectionKeepsWhatIsTakenOver(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a, b := p.start(nil), p.start(variant)
+		p.net.Set(reconnecttest.Mute)
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b.endByReload()
+		b = p.start(variant)
+		time.Sleep(parkedFor + time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		b.want(OK, records(1, 5))
+		b.endByReload()
+		p.start(variant)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(finishFor + 2*parkedFor)
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(2 * parkedFor)
+		p.wantStored(5)
+		if a.end() {
+			t.Error("the old instance lives on with nothing to do")
+		}
+	})
+}
+
 // What a removed section could not hand over yet goes out by the one that its chunk comes to.
 func TestKin_ARemovedSectionDoesNotKeepChunks(t *testing.T) {
 	inProcess(t, func(p *process) {

@@ -42,12 +42,6 @@ func (r *Registry) Add(in *Instance) uintptr {
 	}
 	r.last++
 	r.live[r.last] = in
-	if in.others == nil { // one that comes back after a reload has it
-		in.others = r.others
-	}
-	if in.ledger.Len() > 0 {
-		r.strayed.Store(true)
-	}
 	return r.last
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"out_kafka_reconnect/internal/flblog"
-	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/reconnect/reconnecttest"
@@ -59,7 +58,7 @@ func (p *process) start(s settings) *section {
 	} else {
 		heir := in
 		var err error
-		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir}); err != nil {
+		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir, Registry: p.reg}); err != nil {
 			p.t.Fatal(err)
 		}
 	}
@@ -516,7 +515,7 @@ func TestReload_TheLastExitClosesWhatIsParked(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	var r Registry
-	a, b := &Instance{ledger: delivery.NewLedger(0, 1)}, &Instance{ledger: delivery.NewLedger(0, 1)}
+	a, b := &Instance{}, &Instance{}
 	if r.Number() != 0 {
 		t.Error("numbers count from 0")
 	}

@@ -97,7 +97,8 @@ var deliveryOptions = append(prefixed(
 		Name: "ordered", Default: "false",
 		Doc: "Whether chunks are delivered one at a time, in the order in which they came.",
 		Note: "The order of records holds across an outage, for one tag of one input with `workers` unset or 1. It costs" +
-			" throughput: one round trip a chunk, and a record that waits holds up everything behind it.",
+			" throughput: one round trip a chunk, and a record that waits holds up everything behind it. A hot reload that adds," +
+			" removes or reorders sections of the same topics and cluster may mix what waits with what comes after it.",
 	}, func(c *Config) *bool { return &c.Ordered }),
 	duration(Option{
 		Name: "ordered_wait", Default: "1m",
