@@ -185,7 +185,10 @@ func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
 	defer c.nudge()
 	defer c.mu.Unlock()
-	c.o, c.sender, c.current = o, s, nil
+	c.o, c.sender = o, s
+	if !o.Ordered {
+		c.current = nil
+	}
 	for _, p := range c.ready {
 		p.receipt.held = false // the line that held it is the old one's
 	}
