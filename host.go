@@ -105,11 +105,12 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	log.Info("nothing is lost only with Retry_Limit no_limits in this section, storage.type filesystem at the inputs and a scheduler.cap of about 10 in [SERVICE], none of which a plugin can see")
 	client.Logger = log
 	in, err := plugin.New(plugin.Options{
-		Config: cfg,
-		Open:   rdkafka.Opener(client),
-		Relay:  relay,
-		Name:   name,
-		Heir:   heir,
+		Config:   cfg,
+		Open:     rdkafka.Opener(client),
+		Relay:    relay,
+		Name:     name,
+		Heir:     heir,
+		Registry: &instances,
 	})
 	if err != nil {
 		refuse(log, err)

@@ -17,7 +17,7 @@ type attempt struct {
 	job     *job
 	key     delivery.Key
 	keyed   bool
-	own     bool  // to be taken over whatever comes of it: Fluent Bit is being reloaded
+	own     bool  // to be taken over whatever comes of it
 	spare   int64 // how many bytes above queue_limit may be taken
 	receipt *delivery.Receipt
 }
@@ -54,7 +54,7 @@ func (a *attempt) patience() time.Duration {
 
 func (a *attempt) run() outcome {
 	expires := time.Now().Add(a.patience())
-	a.own, a.spare = a.in.takesOver(), 0
+	a.own, a.spare = a.job.own, 0
 	if a.own {
 		a.spare = a.in.cfg.CustodyLimit
 	}
@@ -106,9 +106,7 @@ func (a *attempt) known() *delivery.Receipt {
 		return nil
 	}
 	a.in.courier.Avoid(r)
-	if a.own {
-		a.in.courier.Own(r)
-	}
+	a.own = a.own && a.in.courier.Own(r)
 	if r.Short() && a.enc.ready() && !a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, a.job.tag, time.Now())) {
 		a.in.ledger.Collected(r) // it tells of nothing
 		return nil
@@ -170,11 +168,9 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 		return nil, queueFull
 	}
 	a.passed(at, r)
-	if a.own {
-		a.in.courier.Own(r)
-		if r.Short() { // given up before it was ours
-			a.in.courier.Supply(r, a.job.tag, b)
-		}
+	a.own = a.own && a.in.courier.Own(r)
+	if a.own && r.Short() { // given up before it was ours
+		a.in.courier.Supply(r, a.job.tag, b)
 	}
 	a.in.reportFaults(a.job.tag, &a.enc.faults)
 	a.in.keepUnusable(r, a.job.tag, a.job.chunk, unusable)

@@ -74,7 +74,8 @@ func (k *clerk) keep(l letters) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.pending > 0 && k.pending+l.rejected.Size() > k.limit && k.courier.Forgo(l.rejected) {
+	// What is in the file in part is not given up: it would be written again.
+	if k.pending > 0 && k.pending+l.rejected.Size() > k.limit && l.inFile == 0 && k.courier.Forgo(l.rejected) {
 		return
 	}
 	k.pending += l.rejected.Size()

@@ -228,6 +228,13 @@ func TestClerk_AFullDiskLeavesRoom(t *testing.T) {
 		if got := lettersIn(t, path); len(got) != 20 {
 			t.Errorf("%d letters", len(got))
 		}
+		if n := b.counts.rejectedInAll(); n != 20 {
+			t.Errorf("%d records are counted", n)
+		}
+		time.Sleep(2 * quietPeriod)
+		if n := b.host.sum(rejectedLine("too_large")); n != 20 {
+			t.Errorf("the lines tell of %d records", n)
+		}
 	})
 }
 
@@ -272,7 +279,63 @@ func TestClerk_LettersAreInherited(t *testing.T) {
 	})
 }
 
-// A letter that waits for its topic goes on too, under other settings.
+// The file failed within a list of letters, and a hot reload follows: those that are in the file are
+// not written again, even if there is less room now.
+func TestClerk_AnHeirGoesOnWithinAList(t *testing.T) {
+	path := letterFile(t)
+	inProcess(t, func(p *process) {
+		p.net.Reject = func(reconnecttest.Message) *reconnect.Failure {
+			return &reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true}
+		}
+		big := func(text string) []byte {
+			return append(record(strings.Repeat(text, 200_000)), record(strings.Repeat(text, 200_000))...)
+		}
+		a := p.start(settings{"dead_letter_file": path, "queue_limit": "4MiB"})
+		mend := obstruct(t, path)
+		a.want(Retry, big("a"))
+		a.want(Retry, big("b"))
+		time.Sleep(time.Second)
+		a.clerk.close()[1].inFile = 1
+		a.endByReload()
+		mend()
+		b := p.start(settings{"dead_letter_file": path, "queue_limit": "1MiB", "dead_letter_file_keep": "3"})
+		b.want(OK, big("a"))
+		b.want(OK, big("b"))
+		if got := lettersIn(t, path); len(got) != 3 {
+			t.Errorf("%d letters", len(got))
+		}
+	})
+}
+
+// Records are dropped or become letters by their class, whatever the code says of them.
+func TestClerk_DropsEveryKindThatAnOperatorCanFix(t *testing.T) {
+	path := letterFile(t)
+	inBubble(t, settings{"dead_letter_file": path, "on_topic_error": "drop", "unknown_topic_wait": "30s"}, func(b *bench) {
+		failures := map[string]*reconnect.Failure{
+			`"1"`: {Class: fsm.ClassAuthorization, Code: 29}, `"2"`: {Class: fsm.ClassAuthorization, Code: 31},
+			`"3"`: &unknownTopic, `"4"`: {Class: fsm.ClassRecord, Code: 87, Refused: true},
+		}
+		b.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			for text, f := range failures {
+				if strings.Contains(m.Value, text) {
+					return f
+				}
+			}
+			return nil
+		}
+		b.flush(records(1, 5), true, Retry)
+		time.Sleep(time.Minute)
+		b.flush(records(1, 5), true, OK)
+		b.wantStored(1)
+		if got := lettersIn(t, path); len(got) != 1 || got[0].Kind != "rejected_by_broker" {
+			t.Errorf("%+v", got)
+		}
+		if n := b.counts.rejectedInAll(); n != 4 {
+			t.Errorf("%d records are counted", n)
+		}
+	})
+}
+
 // The dead-letter topic was misspelt, and a reload corrects it.
 func TestClerk_LettersGoToACorrectedTopic(t *testing.T) {
 	inProcess(t, func(p *process) {
@@ -297,6 +360,7 @@ func TestClerk_LettersGoToACorrectedTopic(t *testing.T) {
 	})
 }
 
+// A letter that waits for its topic goes on too, under other settings.
 func TestClerk_LettersForTheTopicAreInherited(t *testing.T) {
 	inProcess(t, func(p *process) {
 		var made atomic.Bool

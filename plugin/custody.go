@@ -139,6 +139,9 @@ func (in *Instance) remember() {
 	in.ledger.Restore(in.courier, s, s.Memos())
 	if n := in.ledger.Len(); n > 0 {
 		in.log.Info("going on where the last process ended", "chunks_known", n)
+		if in.registry != nil {
+			in.registry.strayed.Store(true) // the sections may have been others
+		}
 	}
 	in.postKept()
 }

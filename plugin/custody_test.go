@@ -35,6 +35,7 @@ func (p *process) crash(s settings) settings {
 	}
 	next["state_path"] = diskAfterCrash(p.t, s["state_path"])
 	p.net.Set(reconnecttest.Down)
+	p.crashed, p.reg = append(p.crashed, p.reg), &Registry{}
 	p.before = append(p.before, p.net.Messages()...)
 	p.net = reconnecttest.NewNetwork("a:1")
 	return next
@@ -302,6 +303,35 @@ func TestState_WhatCantBeWrittenIsNotTakenOver(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		a.want(OK, records(1, 5))
 		p.wantStored(10)
+	})
+}
+
+// There is room again only when the time for taking over would have passed.
+func TestState_WhatCantBeWrittenIsTakenOverLater(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		a := p.start(s)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		full := s["state_path"] + "-full"
+		if err := os.Rename(s["state_path"], full); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 * takeOverFor / time.Second {
+			a.want(Retry, records(1, 5))
+			time.Sleep(time.Second)
+		}
+		if err := os.Rename(full, s["state_path"]); err != nil {
+			t.Fatal(err)
+		}
+		a.want(OK, records(1, 5))
+		if n := len(files(t, s["state_path"])); n != 1 {
+			t.Errorf("%d files", n)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(5)
 	})
 }
 

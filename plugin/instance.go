@@ -33,6 +33,9 @@ type Options struct {
 	// Heir, if set, is an instance of the same destination that a hot reload has ended:
 	// what it has not delivered, and what it remembers, goes on here.
 	Heir *Instance
+	// Registry, if set, is where the instance is going to be added, and where others may know its
+	// chunks.
+	Registry *Registry
 }
 
 // Instance is one [OUTPUT] section at work. Its methods may be called from any number of
@@ -66,9 +69,10 @@ type Instance struct {
 	// slow is set when a wait timed out and cleared by the next acknowledgement. Until then
 	// a worker waits no longer than the engine would, because at a stop Fluent Bit works a
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
-	slow   atomic.Bool
-	reload announcement
-	counts counts
+	slow     atomic.Bool
+	reload   announcement
+	counts   counts
+	registry *Registry // nil: there are no others
 	// panicked limits the stack traces to one.
 	panicked sync.Once
 }
@@ -85,6 +89,7 @@ type job struct {
 	chunk  []byte
 	tag    string
 	worker bool
+	own    bool // to be taken over: Fluent Bit is being reloaded
 	result Result
 	done   chan struct{} // holds one token: a job is reused
 }
@@ -101,15 +106,19 @@ func New(o Options) (*Instance, error) {
 	}
 	log := o.Relay.Logger()
 	in := &Instance{
-		cfg:     o.Config,
-		schemas: schemas,
-		relay:   o.Relay,
-		log:     log,
-		quiet:   newQuiet(log),
-		latency: metrics.NewLatency(),
-		jobs:    make(chan *job),
-		closing: make(chan struct{}),
-		gone:    make(chan struct{}),
+		cfg:      o.Config,
+		registry: o.Registry,
+		schemas:  schemas,
+		relay:    o.Relay,
+		log:      log,
+		quiet:    newQuiet(log),
+		latency:  metrics.NewLatency(),
+		jobs:     make(chan *job),
+		closing:  make(chan struct{}),
+		gone:     make(chan struct{}),
+	}
+	if o.Heir != nil {
+		in.quiet = o.Heir.quiet // what was told a moment ago is not told again
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
@@ -186,6 +195,7 @@ func (in *Instance) courierOptions() delivery.Options {
 // it has in hands; what it can't comes back to the courier and goes to the new one.
 func (in *Instance) inherit(old *Instance) {
 	in.courier, in.ledger, in.clerk.courier = old.courier, old.ledger, old.courier
+	in.quiet.moveTo(in.log)
 	in.kept.Do(func() {}) // the courier has them
 	for _, r := range in.courier.Reconfigure(in.courierOptions(), in.sup) {
 		in.clerk.post(letters{rejected: r, list: lettersOf(r)}) // they are in the file, if there is one
@@ -213,15 +223,17 @@ func (in *Instance) Logger() *slog.Logger { return in.log }
 // Flush delivers one chunk; worker tells that the caller is a worker thread, which may
 // wait. The bytes and the tag are not used after the return.
 func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
-	in.watchReload(chunk, tag)
-	if !in.sup.Admit() && in.pointless(chunk, tag) {
+	keeper := in.keeper(chunk, tag)
+	in.watchReload(chunk, tag, keeper.ledger)
+	own := in.takesOver()
+	if !own && keeper.pointless(chunk, tag) {
 		in.counts.retried.Add(1)
 		in.relay.Drain()
 		return resultOf(refused)
 	}
 	j := in.jobPool.Get().(*job)
-	j.chunk, j.tag, j.worker = chunk, tag, worker
-	in.hand(j)
+	j.chunk, j.tag, j.worker, j.own = chunk, tag, worker, own
+	keeper.hand(j)
 	<-j.done
 	r := j.result
 	j.chunk, j.tag = nil, ""
@@ -231,6 +243,9 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 		in.counts.ok.Add(1)
 		in.reload.answered()
 	case Retry:
+		if own {
+			in.reload.miss()
+		}
 		in.reload.returns(chunk, tag)
 		in.counts.retried.Add(1)
 	case Error:
@@ -240,11 +255,11 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 	return r
 }
 
-// pointless tells of a chunk that comes while all brokers are down whether nothing can be
+// pointless tells of a chunk that comes while all brokers are down that nothing can be
 // done for it: it is on its way already, or there is no room for it. It is a matter of less
 // than a microsecond, as every waiting chunk is tried again and again.
 func (in *Instance) pointless(chunk []byte, tag string) bool {
-	if in.takesOver() {
+	if in.sup.Admit() {
 		return false
 	}
 	// An ordered chunk that is turned away needs its place in the line.
@@ -311,7 +326,10 @@ func (in *Instance) end() bool {
 
 // Close delivers what it can within shutdown_timeout, which it does not exceed, and
 // releases everything. A second call waits for the first.
-func (in *Instance) Close() {
+func (in *Instance) Close() { in.close(func() {}) }
+
+// close does what Close does, and calls last when nothing changes any more, before the state closes.
+func (in *Instance) close(last func()) {
 	if !in.end() {
 		<-in.gone
 		return
@@ -328,6 +346,7 @@ func (in *Instance) Close() {
 	if onDisk > 0 {
 		in.log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start", "chunks", onDisk)
 	}
+	last()
 	in.closeState()
 	in.log.Info("stopped",
 		"chunks_ok", in.counts.ok.Load(), "chunks_retried", in.counts.retried.Load(), "chunks_undecodable", in.counts.undecodable.Load(),

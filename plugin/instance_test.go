@@ -48,6 +48,22 @@ func (h *host) count(text string) int {
 	return n
 }
 
+// sum adds up the counts of the lines with a text.
+func (h *host) sum(text string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sum := 0
+	for _, l := range h.lines {
+		var n int
+		if _, count, ok := strings.Cut(l, " count="); ok && strings.Contains(l, text) {
+			if _, err := fmt.Sscan(count, &n); err == nil {
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
 // bench is an instance on a network of fakes, inside a synctest bubble.
 type bench struct {
 	*Instance

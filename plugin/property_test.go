@@ -3,11 +3,12 @@ package plugin
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,38 +80,107 @@ func contentChunk(content, padding int) (chunk []byte, values []string) {
 	return chunk, values
 }
 
+// groups is the number of groups of chunks: each has a Match of one of the sections.
+const groups = 2
+
 // world is the agent's process, and the one after it when it ends.
 type world struct {
 	t    *testing.T
+	rng  *rand.Rand
 	s    settings
 	acc  *account
 	host *host
 	// judge is what the brokers do, see reconnecttest.Network.Reject.
 	judge func(reconnecttest.Message) *reconnect.Failure
 	net   *reconnecttest.Network
-	in    atomic.Pointer[Instance]
 	// values are those of each chunk.
 	values map[string][]string
 
 	mu       sync.Mutex
-	flushing map[flushed]int // calls that have not returned
-	crashed  []*Instance
+	reg      *Registry
+	contexts []uintptr         // of the sections
+	serving  [groups]*Instance // the section of each group
+	made     []*Instance       // all that there ever were
+	flushing map[flushed]int   // calls that have not returned
+	crashed  []*Registry
 }
 
-// flushed is a chunk that was brought to an instance.
+// flushed is a chunk that was brought to a process.
 type flushed struct {
-	in    *Instance
+	reg   *Registry
 	chunk string
 }
 
-// start begins a process.
+// start begins a process. It has a section for each directory of the state, as memos in one that
+// no section has are not known.
 func (w *world) start() {
 	w.t.Helper()
-	in, err := New(Options{Config: decode(w.t, w.s), Open: w.net.Open, Relay: flblog.NewRelay(w.host, "test")})
+	w.mu.Lock()
+	w.reg = &Registry{}
+	w.mu.Unlock()
+	dirs, err := filepath.Glob(filepath.Join(w.s["state_path"], "*"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.in.Store(in)
+	w.makeSections(max(len(dirs), 1+w.rng.IntN(3)))
+}
+
+// makeSections makes a pipeline of n sections, some with other settings, and leads the groups to
+// any of them.
+func (w *world) makeSections(n int) {
+	w.t.Helper()
+	w.contexts = nil
+	var made []*Instance
+	for range n {
+		s := maps.Clone(w.s)
+		if w.rng.IntN(3) == 0 {
+			s["reconnect_backoff_max"] = "2s"
+		}
+		cfg := decode(w.t, s)
+		in, same := w.reg.Claim(cfg)
+		if same {
+			in.Resume(w.host, "test", "test")
+		} else {
+			var err error
+			if in, err = New(Options{Config: cfg, Open: w.net.Open, Relay: flblog.NewRelay(w.host, "test"), Heir: in, Registry: w.reg}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		w.contexts = append(w.contexts, w.reg.Add(in))
+		made = append(made, in)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made = append(w.made, made...)
+	for g := range w.serving {
+		w.serving[g] = made[w.rng.IntN(n)]
+	}
+}
+
+// reload ends the pipeline and makes another one, with sections added, removed and reordered.
+func (w *world) reload() {
+	w.t.Helper()
+	for _, c := range w.contexts {
+		w.reg.End(c, true)
+	}
+	w.makeSections(1 + w.rng.IntN(3))
+}
+
+// instances lists those of the process, also those without a section.
+func (w *world) instances() []*Instance {
+	w.mu.Lock()
+	reg := w.reg
+	w.mu.Unlock()
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	return slices.AppendSeq(slices.Concat(reg.parked, reg.retiring), maps.Values(reg.live))
+}
+
+// inCompany tells whether no record can be alone in the hands of its client, whichever client that is.
+func (w *world) inCompany() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(w.made, func(in *Instance) bool { return in.sup.Outstanding() == 1 })
 }
 
 func (w *world) newNetwork() {
@@ -120,23 +190,19 @@ func (w *world) newNetwork() {
 
 // flush is one attempt of Fluent Bit's. If the process was killed meanwhile, its answer was
 // not heard.
-func (w *world) flush(chunk []byte, worker bool) Result {
-	in := w.in.Load()
-	w.count(in, chunk, 1)
+func (w *world) flush(group int, chunk []byte, worker bool) Result {
+	w.mu.Lock()
+	in, f := w.serving[group], flushed{w.reg, string(chunk)}
+	w.flushing[f]++
+	w.mu.Unlock()
 	r := in.Flush(chunk, "tag", worker)
-	w.count(in, chunk, -1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if slices.Contains(w.crashed, in) {
+	w.flushing[f]--
+	if slices.Contains(w.crashed, f.reg) {
 		return Retry
 	}
 	return r
-}
-
-func (w *world) count(in *Instance, chunk []byte, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.flushing[flushed{in, string(chunk)}] += n
 }
 
 // crash kills the process. What was in flight may come twice: chunks that a flush waits for,
@@ -144,13 +210,13 @@ func (w *world) count(in *Instance, chunk []byte, n int) {
 // waits for an operator only that rest.
 func (w *world) crash() {
 	disk := diskAfterCrash(w.t, w.s["state_path"])
-	in := w.in.Load()
+	all := w.instances()
 	w.mu.Lock()
-	w.crashed = append(w.crashed, in)
+	w.crashed = append(w.crashed, w.reg)
 	for f, n := range w.flushing {
-		if f.in == in {
+		if f.reg == w.reg {
 			w.allow(f.chunk, n, nil)
-			for _, r := range w.incomplete(in, f.chunk) {
+			for _, r := range incomplete(all, f.chunk) {
 				w.allow(f.chunk, 1, blockedOn(r))
 			}
 		}
@@ -158,7 +224,7 @@ func (w *world) crash() {
 	w.mu.Unlock()
 	w.net.Set(reconnecttest.Down)
 	w.s["state_path"] = disk
-	w.allowCustody(in, blockedOn)
+	w.allowCustody(all, blockedOn)
 	w.newNetwork()
 	w.start()
 }
@@ -174,13 +240,15 @@ func blockedOn(r *delivery.Receipt) []int {
 	}
 }
 
-// incomplete takes the receipts of a chunk out of the ledger and returns those that are not
+// incomplete takes the receipts of a chunk out of the ledgers and returns those that are not
 // complete.
-func (w *world) incomplete(in *Instance, chunk string) (rs []*delivery.Receipt) {
+func incomplete(instances []*Instance, chunk string) (rs []*delivery.Receipt) {
 	key := delivery.KeyOf("tag", []byte(chunk))
-	for r := in.ledger.Take(key); r != nil; r = in.ledger.Take(key) {
-		if !r.Complete() {
-			rs = append(rs, r)
+	for _, in := range instances {
+		for r := in.ledger.Take(key); r != nil; r = in.ledger.Take(key) {
+			if !r.Complete() {
+				rs = append(rs, r)
+			}
 		}
 	}
 	return rs
@@ -188,9 +256,9 @@ func (w *world) incomplete(in *Instance, chunk string) (rs []*delivery.Receipt) 
 
 // stop ends the process in good order and starts it again. What is open of each chunk is known.
 func (w *world) stop() {
-	in := w.in.Load()
-	in.Close()
-	w.allowCustody(in, (*delivery.Receipt).Open)
+	all := w.instances()
+	w.reg.CloseAll()
+	w.allowCustody(all, (*delivery.Receipt).Open)
 	w.start()
 }
 
@@ -205,14 +273,25 @@ func (w *world) allow(chunk string, n int, some []int) {
 	}
 }
 
-// allowCustody allows for what the process after an instance finds in custody: a chunk, or what is open of it.
-func (w *world) allowCustody(in *Instance, open func(*delivery.Receipt) []int) {
-	some := map[string][]int{}
-	for r, f := range in.custody.files {
-		some[f.name] = open(r)
+// allowCustody allows for what the process after these instances finds in custody: a chunk, or what is open of it.
+func (w *world) allowCustody(all []*Instance, open func(*delivery.Receipt) []int) {
+	known := map[string]int{}
+	for _, in := range all {
+		if in.custody.store == nil {
+			continue
+		}
+		for r, f := range in.custody.files {
+			if c, err := in.custody.store.Chunk(f.name); err == nil { // else it was released
+				w.allow(string(c.Bytes), 1, open(r))
+				known[string(c.Bytes)]++
+			}
+		}
 	}
 	cfg := decode(w.t, w.s)
-	st, err := state.Open(state.Options{
+	if cfg.StatePath == "" {
+		return
+	}
+	st, err := state.Open(state.Options{ // it takes along what lies in the directories of all
 		Path: diskAfterCrash(w.t, cfg.StatePath), Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -223,7 +302,9 @@ func (w *world) allowCustody(in *Instance, open func(*delivery.Receipt) []int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.allow(string(c.Bytes), 1, some[name])
+		if known[string(c.Bytes)]--; known[string(c.Bytes)] < 0 {
+			w.allow(string(c.Bytes), 1, nil)
+		}
 	}
 	if err := st.Close(); err != nil {
 		w.t.Fatal(err)
@@ -254,7 +335,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 	rng := rand.New(rand.NewPCG(seed, 99))
 	acc := newAccount()
 	w := &world{
-		t: t, acc: acc, host: &host{}, values: map[string][]string{}, flushing: map[flushed]int{},
+		t: t, rng: rng, acc: acc, host: &host{}, values: map[string][]string{}, flushing: map[flushed]int{},
 		s: settings{
 			"queue_limit": "1MiB", "custody_limit": "1MiB", "receipt_ttl": "2m", "stall_timeout": "20s", "reload_timeout": "5s",
 			"ordered": fmt.Sprint(seed%4 == 3), "ordered_wait": "30s", "state_path": path,
@@ -275,7 +356,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		if denied && strings.Contains(m.Value, "/0") {
 			return &reconnect.Failure{Class: fsm.ClassAuthorization, Code: 29, Text: "topic authorization failed"}
 		}
-		return acc.judge(broker, m, w.in.Load().sup.Outstanding() > 1)
+		return acc.judge(broker, m, w.inCompany())
 	}
 	w.newNetwork()
 	w.start()
@@ -299,11 +380,11 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		}
 		start := time.Duration(rng.IntN(240)) * time.Second
 		between := 100*time.Millisecond + time.Duration(rng.IntN(8000))*time.Millisecond
-		worker := rng.IntN(2) == 0
+		worker, group := rng.IntN(2) == 0, rng.IntN(groups)
 		agents.Go(func() {
 			time.Sleep(start)
 			for range attempts {
-				if w.flush(chunk, worker) == OK {
+				if w.flush(group, chunk, worker) == OK {
 					acc.mu.Lock()
 					for _, v := range values {
 						acc.ok[v]++
@@ -317,8 +398,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 	}
 	for range 60 {
 		time.Sleep(time.Duration(rng.IntN(8000)) * time.Millisecond)
-		in := w.in.Load()
-		switch rng.IntN(13) {
+		switch rng.IntN(14) {
 		case 0, 1:
 			w.net.Set(reconnecttest.Down)
 		case 2:
@@ -326,11 +406,7 @@ func runProperty(t *testing.T, seed uint64, path string) {
 		case 3:
 			w.net.Cut()
 		case 4:
-			if in.reload.at.Load() == 0 {
-				in.reload.expect()
-			} else {
-				in.reload.forget()
-			}
+			w.reg.ExpectReload()
 		case 5:
 			w.net.Client().Fatal(fsm.ClassFatal, "out of order sequence number")
 		case 6:
@@ -345,11 +421,15 @@ func runProperty(t *testing.T, seed uint64, path string) {
 			judging.Lock()
 			denied = !denied
 			judging.Unlock()
+		case 9:
+			w.reload()
 		default:
 			w.net.Set(reconnecttest.Serving)
 		}
-		if q := w.in.Load().courier.Status().Queued; q > 2<<20 {
-			t.Errorf("%d bytes are held, above the limit", q)
+		for _, in := range w.instances() {
+			if q := in.courier.Status().Queued; q > 2<<20 {
+				t.Errorf("%d bytes are held, above the limit", q)
+			}
 		}
 	}
 	judging.Lock()
@@ -359,25 +439,33 @@ func runProperty(t *testing.T, seed uint64, path string) {
 	agents.Wait()
 	time.Sleep(time.Minute)
 	acc.check(t)
-	in := w.in.Load()
+	all := w.instances()
 	short := 0 // chunks whose bytes are needed again, and that Fluent Bit has given up
 	for chunk := range w.values {
-		for _, r := range w.incomplete(in, chunk) {
+		for _, r := range incomplete(all, chunk) {
 			if r.Short() {
 				short++
 			}
 		}
 	}
-	if st := in.courier.Status(); st.Queued != 0 || st.Owned != 0 || st.Receipts != short {
-		t.Errorf("left: %+v, %d chunks are short", st, short)
+	receipts := 0
+	for _, in := range all {
+		st := in.courier.Status()
+		receipts += st.Receipts
+		if st.Queued != 0 || st.Owned != 0 {
+			t.Errorf("left: %+v", st)
+		}
+	}
+	if receipts != short {
+		t.Errorf("%d receipts are left, %d chunks are short", receipts, short)
 	}
 	if path != "" {
 		if left := files(t, w.s["state_path"]); len(left) > 0 {
 			t.Errorf("chunks that were delivered are still in custody: %q", left)
 		}
 	}
-	for _, in := range append(w.crashed, in) {
-		in.Close()
+	for _, reg := range append(w.crashed, w.reg) {
+		reg.CloseAll()
 	}
 	time.Sleep(time.Minute) // the timers of the supervisors' own lines end
 }

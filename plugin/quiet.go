@@ -15,9 +15,8 @@ const quietPeriod = time.Minute
 // chunk does not bury the log. What came in between is told by one more line when the minute
 // is over, or at the end.
 type quiet struct {
-	log *slog.Logger
-
 	mu    sync.Mutex
+	log   *slog.Logger
 	kinds map[string]*quietKind // by message
 }
 
@@ -30,6 +29,13 @@ type quietKind struct {
 
 func newQuiet(log *slog.Logger) *quiet {
 	return &quiet{log: log, kinds: map[string]*quietKind{}}
+}
+
+// moveTo has the lines go to another log: another instance goes on for the one that had it.
+func (q *quiet) moveTo(log *slog.Logger) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.log = log
 }
 
 // warn writes the line, or counts n cases of it. The kind is the message: a constant text.
@@ -95,5 +101,8 @@ func (q *quiet) close() {
 
 // write writes a line for n cases; the attributes are those of the last one.
 func (q *quiet) write(msg string, n int, args []any) {
-	q.log.Warn(msg, append(slices.Clone(args), "count", n)...) //nolint:sloglint // the text is a constant at every call of warn
+	q.mu.Lock()
+	log := q.log
+	q.mu.Unlock()
+	log.Warn(msg, append(slices.Clone(args), "count", n)...) //nolint:sloglint // the text is a constant at every call of warn
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"out_kafka_reconnect/plugin/config"
 )
@@ -12,10 +13,16 @@ import (
 // keeps as their context, and those that a hot reload has ended, until the section comes
 // back. The zero value is ready; it is safe for concurrent use.
 type Registry struct {
+	// strayed tells that chunks may be known to another instance than their section's: there was a
+	// hot reload, or an earlier process has left something, perhaps with other sections.
+	strayed atomic.Bool
+
 	mu     sync.Mutex
 	last   uintptr
 	live   map[uintptr]*Instance
 	parked []*Instance
+	// retiring are those that were not claimed in time and end, but still know chunks.
+	retiring []*Instance
 }
 
 // Number is that of the next section, from 0 in each pipeline; it names the instance in
@@ -79,14 +86,14 @@ func (r *Registry) End(context uintptr, byReload bool) {
 		return
 	}
 	if byReload {
+		r.strayed.Store(true)
 		r.parked = append(r.parked, in)
 		r.mu.Unlock()
 		in.park(r.retire)
 		return
 	}
-	others := slices.AppendSeq(r.parked, maps.Values(r.live))
+	others := slices.AppendSeq(r.takeEnded(), maps.Values(r.live))
 	last := len(r.live) == 0
-	r.parked = nil
 	r.mu.Unlock()
 	closing := beginClosing(others)
 	in.Close()
@@ -98,8 +105,8 @@ func (r *Registry) End(context uintptr, byReload bool) {
 // CloseAll takes out and closes every instance that is left, side by side.
 func (r *Registry) CloseAll() {
 	r.mu.Lock()
-	left := slices.AppendSeq(r.parked, maps.Values(r.live))
-	r.live, r.parked = nil, nil
+	left := slices.AppendSeq(r.takeEnded(), maps.Values(r.live))
+	r.live = nil
 	r.mu.Unlock()
 	beginClosing(left).Wait()
 }
@@ -108,10 +115,16 @@ func (r *Registry) CloseAll() {
 // a hot reload. Fluent Bit says so at a stop too once it has refused a reload.
 func (r *Registry) CloseParked() {
 	r.mu.Lock()
-	left := r.parked
-	r.parked = nil
+	left := r.takeEnded()
 	r.mu.Unlock()
 	beginClosing(left).Wait()
+}
+
+// takeEnded takes out what a hot reload has ended; mu is held.
+func (r *Registry) takeEnded() []*Instance {
+	ended := slices.Concat(r.parked, r.retiring)
+	r.parked, r.retiring = nil, nil
+	return ended
 }
 
 // beginClosing closes instances side by side; the group ends with the last one.
@@ -142,19 +155,56 @@ func (r *Registry) Claim(c *config.Config) (in *Instance, same bool) {
 	return in, same
 }
 
-// retire closes a parked instance that nobody has claimed, once it has delivered what
-// exists nowhere else.
+// retire ends a parked instance that nobody has claimed, once it has delivered what exists
+// nowhere else. What it remembers goes to another instance of its destination, if there is one.
 func (r *Registry) retire(in *Instance) {
 	r.mu.Lock()
 	i := slices.Index(r.parked, in)
-	if i >= 0 && in.courier.Status().Owned == 0 {
-		r.parked = slices.Delete(r.parked, i, i+1)
+	if i < 0 {
 		r.mu.Unlock()
-		in.Close()
 		return
 	}
+	if in.courier.Status().Owned > 0 {
+		r.mu.Unlock()
+		in.park(r.retire)
+		return
+	}
+	r.parked = slices.Delete(r.parked, i, i+1)
+	r.retiring = append(r.retiring, in)
 	r.mu.Unlock()
+	ended := in.retire()
+	r.mu.Lock()
+	i = slices.Index(r.retiring, in)
 	if i >= 0 {
+		r.retiring = slices.Delete(r.retiring, i, i+1)
+		if !ended {
+			r.parked = append(r.parked, in)
+		}
+	}
+	r.mu.Unlock()
+	if i >= 0 && !ended {
 		in.park(r.retire)
 	}
+}
+
+// others lists all instances but one, those first that a section has. It lists none before there
+// is anything to be had from them.
+func (r *Registry) others(than *Instance) []*Instance {
+	if !r.strayed.Load() {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*Instance
+	for _, in := range r.live {
+		if in != than {
+			list = append(list, in)
+		}
+	}
+	for _, in := range slices.Concat(r.parked, r.retiring) {
+		if in != than {
+			list = append(list, in)
+		}
+	}
+	return list
 }

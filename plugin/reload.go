@@ -24,9 +24,9 @@ import (
 // that is new after them, unless some are answered with OK and so make room. So a new chunk
 // in the second half of reload_timeout tells of the refusal.
 const (
-	// takeOverFor is how long chunks are taken over after reload_timeout. All of them come within
-	// seconds then; it is bounded because a refused reload is never over, and not always seen
-	// to be refused.
+	// takeOverFor is how long chunks are taken over after reload_timeout, or after the last one that
+	// could not be. All of them come within seconds then, and those that could not be taken come
+	// again; it is bounded because a refused reload is never over, and not always seen to be refused.
 	takeOverFor = 30 * time.Second
 	// finishFor is how long an instance that another one goes on for may finish what its client has
 	// in hands.
@@ -41,7 +41,8 @@ const (
 // announcement is what an instance knows of the hot reload that was announced last. The zero
 // value knows of none.
 type announcement struct {
-	at atomic.Int64 // when it was announced, in nanoseconds since 1970; 0 if none was
+	at     atomic.Int64 // when it was announced, in nanoseconds since 1970; 0 if none was
+	missed atomic.Int64 // when a chunk could not be taken over last; 0 if none was missed
 
 	mu      sync.Mutex
 	seen    map[delivery.Glimpse]struct{} // the chunks that have come since; nil when it is too late to cancel
@@ -54,6 +55,7 @@ func (a *announcement) expect() {
 	defer a.mu.Unlock()
 	a.settled = time.Now()
 	a.seen = map[delivery.Glimpse]struct{}{}
+	a.missed.Store(0)
 	a.at.Store(a.settled.UnixNano())
 }
 
@@ -69,6 +71,22 @@ func (a *announcement) forget() {
 func (a *announcement) since() (time.Duration, bool) {
 	at := a.at.Load()
 	return time.Since(time.Unix(0, at)), at != 0
+}
+
+// miss notes that a chunk could not be taken over: the reload waits for it.
+func (a *announcement) miss() { a.missed.Store(time.Now().UnixNano()) }
+
+// waits tells whether the reload still waits for what is to be taken over, from that long after
+// its announcement on.
+func (a *announcement) waits(timeout time.Duration) bool {
+	at := a.at.Load()
+	if at == 0 {
+		return false
+	}
+	from := time.Unix(0, at).Add(timeout)
+	until := time.Unix(0, max(from.UnixNano(), a.missed.Load())).Add(takeOverFor)
+	now := time.Now()
+	return !now.Before(from) && now.Before(until)
 }
 
 // saw notes a chunk. It tells whether the chunk is the first since the announcement that looks
@@ -119,13 +137,12 @@ func (a *announcement) tooLate() {
 
 // takesOver tells whether chunks are to be taken over.
 func (in *Instance) takesOver() bool {
-	since, announced := in.reload.since()
-	return announced && since >= in.cfg.ReloadTimeout && since < in.cfg.ReloadTimeout+takeOverFor
+	return in.cfg.CustodyLimit > 0 && in.reload.waits(in.cfg.ReloadTimeout)
 }
 
 // watchReload looks at each chunk that comes after an announcement, and forgets that when the
-// chunk shows that the reload was refused.
-func (in *Instance) watchReload(chunk []byte, tag string) {
+// chunk shows that the reload was refused. Known is the ledger that may know it.
+func (in *Instance) watchReload(chunk []byte, tag string, known *delivery.Ledger) {
 	since, announced := in.reload.since()
 	switch {
 	case !announced:
@@ -135,7 +152,7 @@ func (in *Instance) watchReload(chunk []byte, tag string) {
 		return
 	}
 	g := delivery.GlimpseOf(tag, chunk)
-	if !in.reload.saw(g) || in.ledger.Pending(g) {
+	if !in.reload.saw(g) || known.Pending(g) {
 		return
 	}
 	if in.reload.quietFor() >= max(in.cfg.ReloadTimeout/2, drainSettles) {

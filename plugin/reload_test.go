@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,9 +18,11 @@ import (
 // process is what outlives a hot reload: the registry, the network.
 type process struct {
 	t    *testing.T
-	reg  Registry
+	reg  *Registry
 	net  *reconnecttest.Network
 	host *host
+	// crashed are the registries of processes that were killed.
+	crashed []*Registry
 	// before is what an earlier network has written.
 	before []reconnecttest.Message
 }
@@ -34,9 +37,11 @@ type section struct {
 func inProcess(t *testing.T, f func(p *process)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &process{t: t, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
+		p := &process{t: t, reg: &Registry{}, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
 		defer func() {
-			p.reg.CloseAll()
+			for _, reg := range append(p.crashed, p.reg) {
+				reg.CloseAll()
+			}
 			time.Sleep(time.Minute)
 		}()
 		f(p)
@@ -53,7 +58,7 @@ func (p *process) start(s settings) *section {
 	} else {
 		heir := in
 		var err error
-		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir}); err != nil {
+		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir, Registry: p.reg}); err != nil {
 			p.t.Fatal(err)
 		}
 	}
@@ -114,7 +119,7 @@ func TestReload_TheSameSectionGoesOn(t *testing.T) {
 func TestReload_TheLatencyGoesOn(t *testing.T) {
 	addr := freeAddress(t)
 	inRealTime := settings{"metrics_listen": addr}
-	p := &process{t: t, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
+	p := &process{t: t, reg: &Registry{}, net: reconnecttest.NewNetwork("a:1"), host: &host{}}
 	defer p.reg.CloseAll()
 	a := p.start(inRealTime)
 	for i := range 3 {
@@ -150,6 +155,37 @@ func TestReload_OtherSettingsInherit(t *testing.T) {
 		p.wantStored(5)
 		b.want(OK, records(1, 5))
 		p.wantStored(5)
+	})
+}
+
+// Each client tells of the outage once. That chunks are taken over, and that records came back, is told
+// once a minute, however many reloads there are.
+func TestReload_OtherSettingsInAnOutageTellLittle(t *testing.T) {
+	inProcess(t, func(p *process) {
+		b := p.start(settings{"reload_timeout": "5s"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		const reloads = 5
+		for n := range reloads {
+			b.want(Retry, records(100*n, 5))
+			p.reg.ExpectReload()
+			time.Sleep(5 * time.Second)
+			b.want(OK, records(100*n, 5))
+			b.endByReload()
+			b = p.start(settings{"reload_timeout": "5s", "reconnect_backoff_max": fmt.Sprintf("%ds", n+2)})
+		}
+		time.Sleep(5 * time.Second)
+		outages := p.host.count("all brokers down")
+		if others := p.host.count("WARN") + p.host.count("ERROR") - outages; outages != 1+reloads || others > 2 {
+			t.Errorf("%d lines of the outage, %d others: %q", outages, others, p.host.lines)
+		}
+		time.Sleep(quietPeriod)
+		if n := p.host.sum("chunks are taken over"); n != reloads {
+			t.Errorf("the lines tell of %d chunks", n)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(5 * reloads)
 	})
 }
 
@@ -250,6 +286,50 @@ func TestReload_WhatDoesNotFitKeepsWaiting(t *testing.T) {
 		// A reload that is not over by then was refused.
 		time.Sleep(takeOverFor)
 		a.want(Retry, records(1, 4000))
+	})
+}
+
+// The reload waits for what does not fit, however long: it is taken over once there is room.
+func TestReload_WhatDoesNotFitIsTakenOverLater(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"queue_limit": "1MiB", "custody_limit": "1KiB"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		time.Sleep(10 * time.Second)
+		a.want(OK, records(1, 4000))
+		for range 5 * takeOverFor / time.Second {
+			a.want(Retry, records(10_000, 4000))
+			time.Sleep(time.Second)
+		}
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		a.want(OK, records(10_000, 4000))
+		// From then on it ends as ever.
+		time.Sleep(takeOverFor)
+		a.want(Retry, records(20_000, 1))
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		p.wantStored(8001)
+	})
+}
+
+// With custody_limit 0 nothing is taken over, though it would fit into queue_limit.
+func TestReload_WithoutCustodyNothingIsTakenOver(t *testing.T) {
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"custody_limit": "0"})
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(5 * time.Second)
+		p.reg.ExpectReload()
+		for range 20 {
+			a.want(Retry, records(1, 5))
+			time.Sleep(time.Second)
+		}
+		if st := a.courier.Status(); st.Owned != 0 {
+			t.Errorf("%+v", st)
+		}
 	})
 }
 

@@ -33,17 +33,18 @@ func (in *Instance) reject(r delivery.Rejected) {
 	}
 	byKind := map[deadletter.Kind][]int{}
 	for i, f := range r.Failures {
-		k := deadletter.KindOf(f)
-		byKind[k] = append(byKind[k], i)
+		if !r.Again[i] {
+			k := deadletter.KindOf(f)
+			byKind[k] = append(byKind[k], i)
+		}
 	}
-	dropped := true
+	dropped := in.drops(deadletter.KindOf(r.Failures[0])) // as all of them are, see Rejected
 	for kind, list := range byKind {
-		dropped = dropped && in.drops(kind)
 		in.counts.reject(kind, len(list))
 		first := list[0]
 		m, f := &r.Batch.Messages[first], r.Failures[first]
 		in.quiet.warn(rejectedLine(kind), len(list), "tag", r.Tag, "topic", r.Batch.Topics[m.Topic], "size", m.ValLen,
-			"code", f.Code, "err", f.Text, "dead_letters", !in.drops(kind))
+			"code", f.Code, "err", f.Text, "dead_letters", !dropped)
 	}
 	if dropped {
 		in.courier.Account(r)

@@ -82,7 +82,8 @@ var deliveryOptions = append(prefixed(
 		Name: "custody_limit", Default: "256MiB",
 		Doc: "How many bytes may be taken over at a hot reload, on top of `queue_limit`.",
 		Note: "Custody: Fluent Bit has been told OK for such a chunk and forgets it, though Kafka does not have it yet; from" +
-			" then on the plugin alone answers for it. Chunks beyond the limit are not taken over and keep the reload waiting.",
+			" then on the plugin alone answers for it. Chunks beyond the limit are not taken over and keep the reload waiting." +
+			" With `0` nothing is taken over: a reload waits for Kafka, and so does a stop that comes during it.",
 	}, 0, 64*gib, func(c *Config) *int64 { return &c.CustodyLimit }),
 	text(Option{
 		Name: "state_path", Allowed: "the path of a directory; a missing one is made",
@@ -98,7 +99,8 @@ var deliveryOptions = append(prefixed(
 		Name: "ordered", Default: "false",
 		Doc: "Whether chunks are delivered one at a time, in the order in which they came.",
 		Note: "The order of records holds across an outage, for one tag of one input with `workers` unset or 1. It costs" +
-			" throughput: one round trip a chunk, and a record that waits holds up everything behind it.",
+			" throughput: one round trip a chunk, and a record that waits holds up everything behind it. A hot reload that adds," +
+			" removes or reorders sections of the same topics and cluster may mix what waits with what comes after it.",
 	}, func(c *Config) *bool { return &c.Ordered }),
 	duration(Option{
 		Name: "ordered_wait", Default: "1m",

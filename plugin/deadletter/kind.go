@@ -18,7 +18,7 @@ const (
 	IllegalTopic Kind = "illegal_topic"
 	// UnknownTopic: the cluster has no such topic.
 	UnknownTopic Kind = "unknown_topic"
-	// TopicAuthorization: the login may not write to the topic.
+	// TopicAuthorization: the login may not write to the topic, or lacks a right of the cluster for that.
 	TopicAuthorization Kind = "topic_authorization"
 	// InvalidTimestamp: outside of what the topic allows.
 	InvalidTimestamp Kind = "invalid_timestamp"
@@ -63,6 +63,8 @@ func KindOf(f reconnect.Failure) Kind {
 	switch {
 	case f.Refused && f.Code == codeInvalidArgument:
 		return IllegalTopic
+	case f.Class == fsm.ClassAuthorization:
+		return TopicAuthorization
 	case f.Class == fsm.ClassRecord:
 		return RejectedByBroker
 	}

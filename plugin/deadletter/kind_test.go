@@ -22,7 +22,7 @@ func TestKindOf(t *testing.T) {
 		{"unknown topic in the client", reconnect.Failure{Code: -188, Class: fsm.ClassTopic, Refused: true}, UnknownTopic},
 		{"unknown partition", reconnect.Failure{Code: -190, Class: fsm.ClassTopic}, UnknownTopic},
 		{"topic denied", reconnect.Failure{Code: 29, Class: fsm.ClassAuthorization}, TopicAuthorization},
-		{"cluster denied", reconnect.Failure{Code: 31, Class: fsm.ClassAuthorization}, None},
+		{"cluster denied", reconnect.Failure{Code: 31, Class: fsm.ClassAuthorization}, TopicAuthorization},
 		{"timestamp", reconnect.Failure{Code: 32, Class: fsm.ClassRecord}, InvalidTimestamp},
 		{"policy", reconnect.Failure{Code: 44, Class: fsm.ClassRecord}, RejectedByBroker},
 		{"invalid record", reconnect.Failure{Code: 87, Class: fsm.ClassRecord}, RejectedByBroker},

@@ -62,9 +62,13 @@ type Options struct {
 type Rejected struct {
 	// Tag is that of the chunk.
 	Tag string
-	// Failures[i] tells of Batch.Messages[i]; its Index is the index in the chunk.
+	// Failures[i] tells of Batch.Messages[i]; its Index is the index in the chunk. All of them could be
+	// mended by an operator, or none.
 	Failures []reconnect.Failure
-	Batch    *reconnect.Batch
+	// Again tells for each failure that its message was told of before: it was given up for want of
+	// room, see Forgo, and supplied again.
+	Again []bool
+	Batch *reconnect.Batch
 	// Letters is what PostLetters was given, if these are copies for the dead-letter topic.
 	Letters any
 
@@ -114,6 +118,7 @@ type Courier struct {
 	// troubled are the topics whose messages an operator must help.
 	troubled map[string]*trouble
 	current  *Receipt   // ordered: the one chunk under way
+	sealed   bool       // nothing is owned, now and later
 	window   window     // ruled by the pump
 	blocked  []*Receipt // of which the pump has not told yet
 
@@ -184,7 +189,10 @@ func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
 	defer c.nudge()
 	defer c.mu.Unlock()
-	c.o, c.sender, c.current = o, s, nil
+	c.o, c.sender = o, s
+	if !o.Ordered {
+		c.current = nil
+	}
 	for _, p := range c.ready {
 		p.receipt.held = false // the line that held it is the old one's
 	}
@@ -307,14 +315,28 @@ func (c *Courier) Supply(r *Receipt, tag string, b *reconnect.Batch) bool {
 }
 
 // Own notes that Fluent Bit is told OK, so that the bytes of the chunk exist here only from
-// now on. They are kept whatever happens; what the receipt is short of is supplied next.
-func (c *Courier) Own(r *Receipt) {
+// now on. They are kept whatever happens; what the receipt is short of is supplied next. It returns
+// false when the courier is sealed.
+func (c *Courier) Own(r *Receipt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.sealed {
+		return false
+	}
 	if !r.owned && !r.Complete() {
 		r.owned = true
 		c.owned++
 	}
+	return true
+}
+
+// Seal has nothing owned from now on, as the courier is about to be stopped. It returns false if
+// something is.
+func (c *Courier) Seal() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sealed = c.owned == 0
+	return c.sealed
 }
 
 // Disown takes Own back: Fluent Bit is not told OK after all.

@@ -123,8 +123,11 @@ func inBubble(t *testing.T, o Options, f func(r *rig)) {
 		}
 		o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 5*time.Second
 		o.Answered = func() {}
+		if o.Blocked == nil {
+			o.Blocked = func(*Receipt) {}
+		}
 		if o.Completed == nil {
-			o.Blocked, o.Completed = func(*Receipt) {}, func(*Receipt) {}
+			o.Completed = func(*Receipt) {}
 		}
 		o.Trouble = func(x Trouble) {
 			r.mu.Lock()
@@ -609,6 +612,49 @@ func TestCourier_OrderedSendsOneChunkAtATime(t *testing.T) {
 		r.wantComplete(y, true)
 		r.wantSent("t:4")[0].report(nil)
 		r.wantComplete(z, true)
+	})
+}
+
+// A reload turns ordered mode on while two chunks wait for a topic: the one under way is tried, though the
+// other one came first.
+func TestCourier_OrderedFromNowOnTriesTheChunkUnderWay(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		x, y := r.post("a", "bad:1"), r.post("b", "bad:2", "t:3")
+		h := r.wantSent("bad:1", "bad:2 t:3")
+		r.s.set(false)
+		h[0].all(noTopic)
+		h[1].report(map[int]reconnect.Failure{0: noTopic, 1: {Class: fsm.ClassTransient}})
+		o := r.o
+		o.Ordered = true
+		r.Reconfigure(o, r.s)
+		r.s.set(true)
+		time.Sleep(10 * time.Millisecond)
+		r.wantSent("t:3")[0].report(nil)
+		time.Sleep(5 * time.Second)
+		r.wantSent("bad:2")[0].report(nil)
+		r.wantComplete(y, true)
+		time.Sleep(5 * time.Second)
+		r.wantSent("bad:1")[0].report(nil)
+		r.wantComplete(x, true)
+	})
+}
+
+// In ordered mode a chunk that the old client has in hands stays the one under way.
+func TestCourier_ReconfigureKeepsTheOrder(t *testing.T) {
+	inBubble(t, Options{Ordered: true}, func(r *rig) {
+		x := r.post("a", "t:1")
+		h := r.wantSent("t:1")
+		r.Reconfigure(r.o, r.s)
+		y := r.post("b", "t:2")
+		time.Sleep(time.Second)
+		r.wantSent()
+		h[0].all(reconnect.Failure{Class: fsm.ClassTransient})
+		time.Sleep(time.Second)
+		r.wantSent("t:1")[0].report(nil)
+		r.wantComplete(x, true)
+		time.Sleep(time.Second)
+		r.wantSent("t:2")[0].report(nil)
+		r.wantComplete(y, true)
 	})
 }
 

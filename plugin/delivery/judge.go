@@ -304,6 +304,7 @@ func (c *Courier) rejectPart(r *result, p *part, failure func(i int) reconnect.F
 	}
 	if p.letters == nil {
 		rej.origin = p.chunkIndexes()
+		rej.Again = p.receipt.tell(rej.origin)
 		p.receipt.rejected = append(p.receipt.rejected, rej.origin...)
 	}
 	c.queued += rej.size

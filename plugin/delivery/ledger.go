@@ -59,6 +59,26 @@ func (l *Ledger) Take(k Key) *Receipt {
 	return nil
 }
 
+// Has tells whether there is a receipt of the chunk.
+func (l *Ledger) Has(k Key) bool {
+	if l.Len() == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byKey[k]) > 0
+}
+
+// MayHave tells whether there is a receipt of a chunk of this glimpse.
+func (l *Ledger) MayHave(g Glimpse) bool {
+	if l.Len() == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byGlimpse[g]) > 0
+}
+
 // Pending tells whether a chunk of this glimpse waits for its delivery, with nothing for
 // a retry to collect yet. It may be wrong about a chunk that is new and looks the same.
 func (l *Ledger) Pending(g Glimpse) bool {

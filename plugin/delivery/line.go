@@ -54,6 +54,13 @@ func (l *Line) Place(k Key) Place {
 	return Place{First: len(l.places) == 0, number: l.last}
 }
 
+// Has tells whether the chunk was turned away and has a place.
+func (l *Line) Has(k Key) bool {
+	l.Lock()
+	defer l.Unlock()
+	return l.find(k) >= 0
+}
+
 // find is the index of the chunk among those that were turned away, or -1.
 func (l *Line) find(k Key) int {
 	return slices.IndexFunc(l.places, func(p place) bool { return p.key == k && p.receipt == nil })

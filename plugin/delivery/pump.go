@@ -87,12 +87,13 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 	return p, at
 }
 
-// choose takes the part whose turn it is.
+// choose takes the part whose turn it is. Parts of several chunks may wait for a topic though one
+// chunk goes at a time: they came before Reconfigure.
 func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 	for topic, b := range c.barred {
-		if !b.sent && c.hands[topic] == 0 && c.turn(b.parts[0]) {
-			p := b.parts[0]
-			b.parts = b.parts[1:]
+		if i := slices.IndexFunc(b.parts, c.turn); i >= 0 && !b.sent && c.hands[topic] == 0 {
+			p := b.parts[i]
+			b.parts = slices.Delete(b.parts, i, i+1)
 			return c.lend(p), at
 		}
 	}
@@ -104,15 +105,16 @@ func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 		}
 	}
 	for _, t := range c.troubled {
-		if t.probing || len(t.parts) == 0 || !c.turn(t.parts[0]) {
+		i := slices.IndexFunc(t.parts, c.turn)
+		if t.probing || i < 0 {
 			continue
 		}
 		if now.Before(t.due) {
 			at = earlier(at, t.due)
 			continue
 		}
-		p := t.parts[0]
-		t.parts = t.parts[1:]
+		p := t.parts[i]
+		t.parts = slices.Delete(t.parts, i, i+1)
 		t.probing, p.probe = true, true
 		c.goOn(p)
 		return c.lend(p), at

@@ -30,6 +30,7 @@ type Receipt struct {
 	lent     []*part            // in the client's hands
 	unusable int                // entries without a message that are accounted for too
 	rejected []int              // messages that became dead letters
+	told     map[int]struct{}   // messages that were told of as rejected, ever
 	blocked  chan struct{}
 	closed   bool // blocked is closed
 
@@ -144,6 +145,20 @@ func (r *Receipt) forgo(index []int) {
 	slices.Sort(r.forgone)
 	r.rejected = slices.DeleteFunc(r.rejected, func(i int) bool { return slices.Contains(index, i) })
 	r.wait(len(index))
+}
+
+// tell notes messages that are told of as rejected, and returns for each whether it was before;
+// the courier's mu is held.
+func (r *Receipt) tell(index []int) (again []bool) {
+	if r.told == nil {
+		r.told = make(map[int]struct{}, len(index))
+	}
+	again = make([]bool, len(index))
+	for i, x := range index {
+		_, again[i] = r.told[x]
+		r.told[x] = struct{}{}
+	}
+	return again
 }
 
 // wait counts n more messages as waiting for an operator; the courier's mu is held.
