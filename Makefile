@@ -21,6 +21,7 @@ ARCHIVE   = $(VENDORED)/librdkafka_glibc_linux_$(GOARCH).a
 
 GO_SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './test/*' -not -path './tools/*' -not -path './$(BUILD)/*')
 C_SOURCES  := $(wildcard *.c *.h reconnect/rdkafka/*.c reconnect/rdkafka/*.h)
+RECORDED   := test/e2e/parity/testdata/builtin.txt
 HOST_SOURCES := $(wildcard test/e2e/chost/*.c)
 
 # The documented bounds that `make symbols` checks.
@@ -81,6 +82,15 @@ $(BROKER): $(shell find test/e2e/embedded -name '*.go')
 e2e: $(PLUGIN) $(HOST) ## Run every scenario and the short matrix: real Kafka, C host, and Fluent Bit when there is one.
 	$(GO) test -tags e2e -count=1 -timeout 40m $$($(GO) list -tags e2e ./test/e2e/... | grep -v /outage)
 	$(GO) test -tags e2e -count=1 -timeout 20m ./test/e2e/outage
+
+.PHONY: parity
+parity: $(PLUGIN) ## Compare with the built-in kafka output in one Fluent Bit, or with what was recorded of it; RECORD=1 records anew.
+	@if [ -n "$$FLUENT_BIT" ] || command -v fluent-bit >/dev/null; then \
+	  $(GO) run ./cmd/parity -plugin $(PLUGIN) $(if $(RECORD),-record $(RECORDED) -document docs/parity.md); \
+	else \
+	  echo "There is no Fluent Bit in FLUENT_BIT or PATH: comparing with $(RECORDED)"; \
+	  $(GO) test -count=1 ./plugin -run 'TestParity$$' -v; \
+	fi
 
 .PHONY: outage
 outage: $(PLUGIN) $(HOST) ## Run the matrix of faults on real Kafka; RUN=freeze picks some by name.

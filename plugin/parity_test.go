@@ -1,0 +1,73 @@
+package plugin
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/test/e2e/parity"
+)
+
+// The messages of each record of the corpus, in each section, are equal to what Kafka received
+// from the built-in output, or better for a listed reason. Command parity records that, and does
+// the same with both outputs in one Fluent Bit.
+func TestParity(t *testing.T) {
+	recording, err := parity.ReadRecording("../test/e2e/parity/testdata/builtin.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	corpora := map[string]parity.Corpus{}
+	for _, c := range parity.Corpora() {
+		corpora[c.Name] = c
+	}
+	var score parity.Score
+	records := 0
+	for _, section := range parity.Sections() {
+		s := settings{}
+		for _, k := range section.Config(true) {
+			s[k.Name] = k.Value
+		}
+		e, err := newEncoder(decode(t, s), nil)
+		if err != nil || !e.ready() {
+			t.Fatalf("section %s: %v", section.Name, err)
+		}
+		for _, r := range corpora[section.Corpus].Records {
+			builtin, err := recording.Of(section.Name, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			score.Add(&section, r, builtin, parityMessages(e.encode(r.Chunk, "tag", time.Unix(noon, 0)), builtin))
+			records++
+		}
+	}
+	for _, text := range score.Worse {
+		t.Errorf("worse: %s", text)
+	}
+	for _, name := range score.Unused() {
+		t.Errorf("no record needs the reason %q", name)
+	}
+	if n := recording.Len(); n != records {
+		t.Errorf("%d records are recorded, there are %d", n, records)
+	}
+	t.Logf("against the output of Fluent Bit %s\n%s", recording.Version, score.Markdown())
+}
+
+// noon is the time of the flush.
+const noon = 1_700_000_000
+
+// parityMessages are the messages of a batch as Kafka has them. The partition of a key is not up
+// to us: it is that of the built-in output's message.
+func parityMessages(b *reconnect.Batch, builtin []parity.Message) (all []parity.Message) {
+	for i, m := range b.Messages {
+		p := parity.Message{Topic: b.Topics[m.Topic], Value: slices.Clone(b.Data[m.ValOff : m.ValOff+m.ValLen]), EventTime: m.Timestamp != 0}
+		if m.KeyLen != reconnect.NoKey {
+			p.Key = append([]byte{}, b.Data[m.KeyOff:m.KeyOff+m.KeyLen]...)
+		}
+		if m.Partition == reconnect.PartitionAny && i < len(builtin) {
+			p.Partition = builtin[i].Partition
+		}
+		all = append(all, p)
+	}
+	return all
+}
