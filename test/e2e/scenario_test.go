@@ -119,10 +119,12 @@ type scenario struct {
 	names   *rig.Names // nil unless the host has names of its own
 	host    rig.Host
 	brokers map[string]rig.Broker // by name; "kafka" is the one that is meant without a name
-	counts  map[string]rig.Counts // as of "retries from here"
-	noted   rig.Resources         // as of "resources note"
-	lease   *freeport.Lease       // of the port for metrics
-	began   time.Time
+	// registry is nil until there is one.
+	registry *rig.Registry
+	counts   map[string]rig.Counts // as of "retries from here"
+	noted    rig.Resources         // as of "resources note"
+	lease    *freeport.Lease       // of the port for metrics
+	began    time.Time
 
 	// Log lines count from the beginning of the last thing that was done to a Kafka or the host; time counts from the end of
 	// the last thing that was done at all.
@@ -197,6 +199,9 @@ func (s *scenario) close() error {
 	}
 	for _, b := range s.brokers {
 		errs = append(errs, b.Close())
+	}
+	if s.registry != nil {
+		errs = append(errs, s.registry.Close())
 	}
 	s.lease.Release()
 	return errors.Join(errs...)
