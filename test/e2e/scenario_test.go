@@ -45,8 +45,9 @@ type cell struct {
 
 func (c cell) String() string { return c.broker + "-" + c.host }
 
-// TestScenarios runs every scenario in every combination that it does not exclude.
-func TestScenarios(t *testing.T) {
+// hosts are the hosts that there are.
+func hosts(t *testing.T) []cell {
+	t.Helper()
 	plugin, err := rig.Built("../../build/out_kafka_reconnect.so", "build")
 	if err != nil {
 		t.Fatal(err)
@@ -59,18 +60,23 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := []cell{{host: "chost", program: chost, plugin: plugin}}
+	if fluentBit == "" {
+		t.Log("Fluent Bit: there is none in FLUENT_BIT or PATH, so this runs in the C host only")
+		return all
+	}
+	t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
+	return append(all, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
+}
+
+// TestScenarios runs every scenario in every combination that it does not exclude.
+func TestScenarios(t *testing.T) {
+	hosts := hosts(t)
 	// Once, before the scenarios wait for each other; it fails with what to install.
 	ctx, cancel := context.WithTimeout(t.Context(), installPatience)
 	defer cancel()
 	_, noKafka := kafka.Install(ctx, "")
 
-	hosts := []cell{{host: "chost", program: chost, plugin: plugin}}
-	if fluentBit == "" {
-		t.Log("Fluent Bit: there is none in FLUENT_BIT or PATH, so the scenarios run in the C host only")
-	} else {
-		t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
-		hosts = append(hosts, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
-	}
 	long := make(chan struct{}, atOnce["long"])
 	for _, broker := range []string{"real", "embedded"} {
 		slots := make(chan struct{}, atOnce[broker])
