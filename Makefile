@@ -86,7 +86,7 @@ e2e: $(PLUGIN) $(HOST) ## Run every scenario and the short matrix: real Kafka, C
 .PHONY: parity
 parity: $(PLUGIN) ## Compare with the built-in kafka output in one Fluent Bit, or with what was recorded of it; RECORD=1 records anew.
 	@if [ -n "$$FLUENT_BIT" ] || command -v fluent-bit >/dev/null; then \
-	  $(GO) run ./cmd/parity -plugin $(PLUGIN) $(if $(RECORD),-record $(RECORDED) -document docs/parity.md); \
+	  $(GO) run ./cmd/parity -plugin $(PLUGIN) $(if $(RECORD),-record $(RECORDED) && $(GO) test ./plugin -run 'TestParity$$' -rewrite); \
 	else \
 	  echo "There is no Fluent Bit in FLUENT_BIT or PATH: comparing with $(RECORDED)"; \
 	  $(GO) test -count=1 ./plugin -run 'TestParity$$' -v; \
@@ -135,14 +135,16 @@ vet: ## Run go vet.
 	$(GO) vet -tags e2e ./test/e2e/...
 
 .PHONY: docs
-docs: ## Generate docs/configuration.md, docs/configuration-errors.md and the state table of docs/architecture.md.
+docs: ## Generate docs/configuration.md, docs/configuration-errors.md, the state table of docs/architecture.md and that of docs/parity.md.
 	$(GO) run ./cmd/docgen
 	$(GO) test ./plugin/config -run 'TestErrorsDocument_IsCurrent$$' -rewrite
+	$(GO) test ./plugin -run 'TestParity$$' -rewrite
 
 .PHONY: docs-check
 docs-check: ## Check that the generated documents are current.
 	$(GO) run ./cmd/docgen -check
 	$(GO) test ./plugin/config -run 'TestErrorsDocument_IsCurrent$$'
+	$(GO) test ./plugin -run 'TestParity$$'
 
 .PHONY: tidy
 tidy: ## Check that go.mod and go.sum are current.

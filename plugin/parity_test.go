@@ -1,7 +1,10 @@
 package plugin
 
 import (
+	"flag"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +54,34 @@ func TestParity(t *testing.T) {
 		t.Errorf("%d records are recorded, there are %d", n, records)
 	}
 	t.Logf("against the output of Fluent Bit %s\n%s", recording.Version, score.Markdown())
+	checkParityDocument(t, recording.Version, score.Markdown())
+}
+
+var rewriteParity = flag.Bool("rewrite", false, "rewrite the table of docs/parity.md")
+
+// checkParityDocument compares the table of the page with that of the score.
+func checkParityDocument(t *testing.T, version, table string) {
+	t.Helper()
+	const path, begin, end = "../docs/parity.md", "<!-- make docs writes what follows -->\n", "<!-- end of what make docs writes -->\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	want := head + begin + "\nAgainst the output of Fluent Bit " + version + ":\n\n" + table + "\n" + end + tail
+	switch {
+	case string(text) == want:
+	case *rewriteParity:
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is out of date; run: make docs", path)
+	}
 }
 
 // noon is the time of the flush.

@@ -21,7 +21,7 @@ import (
 
 // settings are the command line.
 type settings struct {
-	plugin, record, document string
+	plugin, record string
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -32,7 +32,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.plugin, "plugin", "build/out_kafka_reconnect.so", "the plugin, as make build leaves it")
 	flags.StringVar(&s.record, "record", "", "a file for what Kafka received from the built-in output")
-	flags.StringVar(&s.document, "document", "", "the page whose table is to be replaced")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -71,17 +70,11 @@ func compare(ctx context.Context, s settings, stdout io.Writer) error {
 			score.Add(section, r, builtin, ours)
 		}
 	}
-	table := score.Markdown()
-	if _, err := fmt.Fprintf(stdout, "Fluent Bit %s\n\n%s", version, table); err != nil {
+	if _, err := fmt.Fprintf(stdout, "Fluent Bit %s\n\n%s", version, score.Markdown()); err != nil {
 		return err
 	}
 	if s.record != "" {
 		if err := recording.Write(s.record); err != nil {
-			return err
-		}
-	}
-	if s.document != "" {
-		if err := parity.RewriteDocument(s.document, version, table); err != nil {
 			return err
 		}
 	}

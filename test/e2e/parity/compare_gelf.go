@@ -1,26 +1,27 @@
 package parity
 
 import (
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 // gelf compares two values in GELF.
 func (c *comparison) gelf(b, o string) bool {
-	if !readable("gelf", []byte(o)) {
+	if !c.readable([]byte(o)) {
 		return false
 	}
 	to, err := parseTree(o)
-	if err != nil {
+	if err != nil || gelfText(to) != o {
 		return false
 	}
 	if tb, err := parseTree(b); err == nil && utf8.ValidString(b) && c.gelfFields(tb.parts, to.parts) {
 		return true
 	}
 	c.reasons = nil
-	return c.traits.textInList && c.gelfUnescaped(perByte(b), to.parts)
+	whole := perByte(b)
+	return c.traits.textInList && c.gelfUnescaped(whole, to.parts) && (whole == b || c.because(badText, c.traits.badText))
 }
 
 // perByte puts U+FFFD in the place of each bad byte.
@@ -44,15 +45,15 @@ func (c *comparison) gelfUnescaped(b string, fields []node) bool {
 		if b, ok = strings.CutPrefix(b, start); !ok {
 			return false
 		}
-		if b, ok = c.gelfText(b, fields[i+1]); !ok {
+		if b, ok = c.gelfUnescapedText(b, fields[i+1]); !ok {
 			return false
 		}
 	}
 	return b == "}"
 }
 
-// gelfText takes from b what stands there for one of our values.
-func (c *comparison) gelfText(b string, o node) (rest string, ok bool) {
+// gelfUnescapedText takes from b what stands there for one of our values.
+func (c *comparison) gelfUnescapedText(b string, o node) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(b, o.raw); ok {
 		return rest, true
 	}
@@ -71,25 +72,34 @@ func (c *comparison) gelfText(b string, o node) (rest string, ok bool) {
 	return b[end+1:], err == nil && c.because(badText, c.traits.badText && keepsGood(theirs, text))
 }
 
+// gelfText writes the fields as GELF has them: a blank behind each comma.
+func gelfText(n node) string {
+	var fields []string
+	for i := 0; i < len(n.parts); i += 2 {
+		fields = append(fields, n.parts[i].raw+":"+n.parts[i+1].String())
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}
+
 // gelfFields compares the fields in order. Either output may lack one.
 func (c *comparison) gelfFields(b, o []node) bool {
-	if c.renamed() {
-		b, o = c.dropRenamed(b), c.dropRenamed(o)
+	if c.section.key("gelf_host_key") != "" {
+		renamed, own := withoutNoon(c.rename(b)), withoutNoon(o)
+		c.because(names, (len(renamed) == len(b)) != (len(own) == len(o))) // which field has the time is what makes them add one
+		b, o = renamed, own
 	}
 	for len(b) > 0 || len(o) > 0 {
 		switch {
-		case len(b) > 0 && len(o) > 0 && b[0].raw == o[0].raw && (c.gelfValue(b[1], o[1])):
+		case len(b) > 0 && len(o) > 0 && b[0].raw == o[0].raw && c.gelfValue(b[1], o[1]):
 			b, o = b[2:], o[2:]
 		case len(b) > 0 && b[1].kind == 'w' && slices.Contains([]string{"nan", "inf", "-inf"}, b[1].raw):
 			if !c.because(oddFloats, c.traits.oddFloat) {
 				return false
 			}
 			b = b[2:]
-		case len(o) > len(b) && c.traits.oddKey:
-			c.because(oddNames, true)
+		case len(o) > len(b) && c.because(singles, c.traits.single && c.sixDigits(o[1].raw)):
 			o = o[2:]
-		case len(o) > len(b) && c.traits.single:
-			c.because(singles, true)
+		case len(o) > len(b) && c.because(oddNames, c.traits.oddKey && strings.HasPrefix(o[0].raw, `"_`)):
 			o = o[2:]
 		default:
 			return false
@@ -98,36 +108,50 @@ func (c *comparison) gelfFields(b, o []node) bool {
 	return true
 }
 
-// base64Text is how we write an ext, and RFC 3339 an event time.
-var base64Text = regexp.MustCompile(`^"([A-Za-z0-9+/]*=*|\d{4}-\d\d-\d\dT[0-9:.]+Z)"$`)
+// sixDigits tells whether a number is one of the record's floats as GELF has them.
+func (c *comparison) sixDigits(number string) bool {
+	return slices.ContainsFunc(c.traits.floats, func(f float64) bool { return strconv.FormatFloat(f, 'f', 6, 64) == number })
+}
 
 func (c *comparison) gelfValue(b, o node) bool {
-	if b.String() == o.String() {
+	switch {
+	case b.String() == o.String():
 		return true
-	}
-	if b.kind == '"' && o.kind == '"' && c.traits.mapInList && strings.ReplaceAll(b.raw, " ", "") == strings.ReplaceAll(o.raw, " ", "") {
+	case b.kind != '"' || o.kind != '"':
+		return false
+	case strings.Contains(b.raw, `\x`):
+		return c.because(exts, c.traits.ext && (extsAsBase64(b.raw) == o.raw || eventTimes(b.raw, o.raw)))
+	case c.traits.mapInList && strings.ReplaceAll(b.raw, " ", "") == strings.ReplaceAll(o.raw, " ", "") && len(o.raw) > len(b.raw):
 		return c.because(blanks, true)
 	}
-	if b.kind == '"' && o.kind == '"' && strings.Contains(b.raw, `\x`) {
-		return c.because(exts, c.traits.ext && (base64Text.MatchString(o.raw) || c.traits.textInList))
-	}
-	return c.tree(b, o)
+	return c.texts(b, o)
 }
 
-// renamed tells whether the section names the two fields whose names the built-in output ignores.
-func (c *comparison) renamed() bool {
-	return slices.ContainsFunc(c.section.Keys, func(k Key) bool { return k.Name == "gelf_host_key" })
+// renamed are the names that our fields have in place of the built-in output's, when the section names host and time. That
+// one reads them from the fields host and timestamp all the same.
+var renamed = map[string]string{
+	`"host"`: `"_host"`, `"_node"`: `"host"`, `"_node_a"`: `"_host_a"`, `"timestamp"`: `"_timestamp"`, `"_at"`: `"timestamp"`, `"_at_a"`: `"_timestamp_a"`,
 }
 
-// dropRenamed leaves out host and time under all their names.
-func (c *comparison) dropRenamed(pairs []node) (left []node) {
-	about := regexp.MustCompile(`^"_*(host|node|timestamp|at)(_a)?"$`)
+// noonGELF is the time that either output adds to a record without one of its own.
+const noonGELF = "1700000000.123"
+
+// rename gives the fields of the built-in output our names.
+func (c *comparison) rename(pairs []node) (all []node) {
 	for i := 0; i < len(pairs); i += 2 {
-		if about.MatchString(pairs[i].raw) {
-			c.because(names, pairs[i].raw != `"timestamp"` || pairs[i+1].kind == '"')
-			continue
+		if name, ok := renamed[pairs[i].raw]; ok && pairs[i+1].raw != noonGELF {
+			c.because(names, true)
+			pairs[i].raw = name
 		}
-		left = append(left, pairs[i], pairs[i+1])
+		all = append(all, pairs[i], pairs[i+1])
 	}
-	return left
+	return all
+}
+
+// withoutNoon leaves out the time that was added.
+func withoutNoon(pairs []node) []node {
+	if n := len(pairs); n > 1 && pairs[n-2].raw == `"timestamp"` && pairs[n-1].raw == noonGELF {
+		return pairs[:n-2]
+	}
+	return pairs
 }

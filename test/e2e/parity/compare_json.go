@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"math"
@@ -12,8 +13,8 @@ import (
 )
 
 // readable tells whether a reader of the format takes a value.
-func readable(format string, value []byte) bool {
-	switch format {
+func (c *comparison) readable(value []byte) bool {
+	switch format := c.section.format(); format {
 	case "raw":
 		return true
 	case "otlp_proto":
@@ -26,11 +27,11 @@ func readable(format string, value []byte) bool {
 // json compares two values in JSON.
 func (c *comparison) json(b, o string) bool {
 	tb, err := parseTree(b)
-	if err != nil || !readable("json", []byte(o)) {
+	if err != nil || !c.readable([]byte(o)) {
 		return false
 	}
 	to, err := parseTree(o)
-	return err == nil && c.tree(tb, to)
+	return err == nil && to.String() == o && c.tree(tb, to)
 }
 
 // tree compares two values. What differs must have a reason.
@@ -52,7 +53,8 @@ func (c *comparison) tree(b, o node) bool {
 	case b.kind == '{' && o.kind == '{':
 		return c.maps(b.parts, o.parts)
 	case b.kind == '"' && o.kind == '{': // {"type":5,"data":"AQI="}
-		return c.because(exts, c.traits.ext && len(o.parts) == 4 && o.parts[0].raw == `"type"` && o.parts[2].raw == `"data"`)
+		return c.because(exts, c.traits.ext && len(o.parts) == 4 && o.parts[0].raw == `"type"` && o.parts[2].raw == `"data"` &&
+			hexBytes.MatchString(b.raw) && extsAsBase64(b.raw) == o.parts[3].raw)
 	}
 	return false
 }
@@ -104,7 +106,30 @@ func (c *comparison) keys(b, o node) bool {
 var (
 	escape   = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 	hexBytes = regexp.MustCompile(`^"(\\x[0-9a-f]+)*"$`)
+	hexByte  = regexp.MustCompile(`\\x(?:ffffff)?([0-9a-f]{2})`)
+	hexRun   = regexp.MustCompile(`(?:\\x(?:ffffff)?[0-9a-f]{2})+`)
+	timeText = regexp.MustCompile(`^"\d{4}-\d\d-\d\dT[0-9:.]+Z"$`)
 )
+
+// timeBytes is how long an event time is.
+const timeBytes = 8
+
+// extsAsBase64 puts base64 in the place of the bytes of exts, which the built-in output writes in hex.
+func extsAsBase64(text string) string {
+	return hexRun.ReplaceAllStringFunc(text, func(run string) string {
+		var data []byte
+		for _, match := range hexByte.FindAllStringSubmatch(run, -1) {
+			n, _ := strconv.ParseUint(match[1], 16, 8) // two digits
+			data = append(data, byte(n))
+		}
+		return base64.StdEncoding.EncodeToString(data)
+	})
+}
+
+// eventTimes tells whether a text of the built-in output is the eight bytes of an event time, and ours the time.
+func eventTimes(b, o string) bool {
+	return hexBytes.MatchString(b) && len(hexByte.FindAllString(b, -1)) == timeBytes && timeText.MatchString(o)
+}
 
 // texts compares two texts.
 func (c *comparison) texts(b, o node) bool {
@@ -115,7 +140,7 @@ func (c *comparison) texts(b, o node) bool {
 	tb, err := b.text()
 	switch {
 	case err != nil: // \x: only an ext has these
-		return c.because(exts, c.traits.ext && hexBytes.MatchString(b.raw))
+		return c.because(exts, c.traits.ext && eventTimes(b.raw, o.raw))
 	case tb == to && utf8.ValidString(b.raw):
 		wide := slices.ContainsFunc(escape.FindAllString(b.raw, -1), func(e string) bool { return e[2:] >= "0080" })
 		if wide {
@@ -161,9 +186,15 @@ func (c *comparison) numbers(b, o string) bool {
 		return c.because(digits, slices.Contains(c.traits.floats, fo))
 	case errB != nil || errO != nil || !c.traits.float:
 		return false
-	case fb == fo:
-		return c.because(spelling, true)
+	case fb == fo && math.Signbit(fb) == math.Signbit(fo):
+		return c.because(spelling, significant(o) == significant(strconv.FormatFloat(fo, 'e', -1, 64)))
 	}
 	// Ours is one of the record's own floats, and theirs is what 16 digits leave of it.
-	return c.because(digits, slices.Contains(c.traits.floats, fo) && math.Abs(fb-fo) <= math.Abs(fo)*1e-15)
+	return c.because(digits, fb != fo && slices.Contains(c.traits.floats, fo) && math.Abs(fb-fo) <= math.Abs(fo)*1e-15)
+}
+
+// significant are the digits of a number without its zeros at both ends.
+func significant(number string) string {
+	mantissa, _, _ := strings.Cut(strings.TrimPrefix(number, "-"), "e")
+	return strings.Trim(strings.ReplaceAll(mantissa, ".", ""), "0")
 }

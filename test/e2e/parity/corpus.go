@@ -20,7 +20,7 @@ type Corpus struct {
 	Name    string
 	Records []Record
 	// Marked says that each message tells by Mark which record it is of. Messages of other corpora are told apart
-	// by the Fence messages around them.
+	// by the messages with a Fence around them.
 	Marked bool
 }
 
@@ -40,19 +40,16 @@ func Corpora() []Corpus {
 // Mark is the text that tells of which record of a marked corpus a message is.
 func Mark(corpus string, n int) string { return fmt.Sprintf("%s#%04d", corpus, n) }
 
-// Fence is the text in the message behind the messages of a record; FenceChunk is the chunk that becomes this message
-// in every format.
+// Fence is a text that stands only in the message behind those of record n.
 func Fence(n int) string { return fmt.Sprintf("fence-%04d", n) }
 
 // FenceChunk is the chunk whose message, in every format, has the text Fence(n).
-func FenceChunk(n int) []byte {
-	return []byte(entry(named("log", str(Fence(n)), "short", str(Fence(n)))))
-}
+func FenceChunk(n int) []byte { return []byte(entry(named("log", str(Fence(n))))) }
 
 // values are records with something odd in them. Body makes the map of a record from its pairs.
 func values(body func(pairs ...string) string) []Record {
 	var records []Record
-	add := func(name, chunk string) { records = append(records, Record{name, []byte(chunk)}) }
+	add := func(name, chunk string) { records = append(records, Record{Name: name, Chunk: []byte(chunk)}) }
 	for _, v := range oddValues() {
 		add("value "+v.name, entry(body(str("v"), v.value)))
 	}
@@ -300,7 +297,7 @@ func routed(corpus, prefix string) []Record {
 	var records []Record
 	add := func(name string, pairs ...string) {
 		pairs = append(pairs, "mark", str(Mark(corpus, len(records))))
-		records = append(records, Record{name, []byte(entry(named(pairs...)))})
+		records = append(records, Record{Name: name, Chunk: []byte(entry(named(pairs...)))})
 	}
 	long := strings.Repeat("t", 249-len(prefix))
 	for _, v := range []odd{
@@ -381,19 +378,19 @@ func resources() []Record {
 		return describedEntry(named("otlp", named(pairs...)), named("log", str("body")))
 	}
 	return []Record{
-		{"one resource", []byte(group(0, 0, service("a"), scope, logged("1"), logged("2")))},
-		{"two resources", []byte(group(0, 0, service("a"), scope, logged("1")) + group(1, 0, service("b"), scope, logged("2")))},
-		{"the same resource twice", []byte(group(0, 0, service("a"), scope, logged("1")) + group(0, 0, service("a"), scope, logged("2")))},
-		{"two scopes", []byte(group(0, 0, service("a"), scope, logged("1")) + group(0, 1, service("a"), named("name", str("other")), logged("2")))},
-		{"two ids, equal attributes", []byte(group(0, 0, service("a"), scope, logged("1")) + group(1, 0, service("a"), scope, logged("2")))},
-		{"empty resource", []byte(group(0, 0, dict(), dict(), logged("1")))},
-		{"no resource before", []byte(logged("0") + group(0, 0, service("a"), scope, logged("1")))},
-		{"no resource behind", []byte(group(0, 0, service("a"), scope, logged("1")) + logged("2"))},
-		{"no resource", []byte(logged("1") + logged("2"))},
-		{"severity", []byte(group(0, 0, service("a"), scope, otlp("severity_number", num(9), "severity_text", str("INFO"))))},
-		{"observed time", []byte(group(0, 0, service("a"), scope, otlp("observed_timestamp", num(noonSec*1_000_000_000), "timestamp", num(noonSec*1_000_000_000+5))))},
-		{"attributes", []byte(group(0, 0, service("a"), scope, otlp("attributes", named("k", str("v"), "n", num(1), "l", list(num(1), str("x")), "m", named("a", yes)))))},
-		{"trace", []byte(group(0, 0, service("a"), scope, otlp("trace_id", bin("0123456789abcdef"), "span_id", bin("01234567"), "trace_flags", num(1))))},
-		{"flags and event name", []byte(group(0, 0, service("a"), scope, otlp("flags", num(1), "event_name", str("e"), "dropped_attributes_count", num(3))))},
+		{Name: "one resource", Chunk: []byte(group(0, 0, service("a"), scope, logged("1"), logged("2")))},
+		{Name: "two resources", Chunk: []byte(group(0, 0, service("a"), scope, logged("1")) + group(1, 0, service("b"), scope, logged("2")))},
+		{Name: "the same resource twice", Chunk: []byte(group(0, 0, service("a"), scope, logged("1")) + group(0, 0, service("a"), scope, logged("2")))},
+		{Name: "two scopes", Chunk: []byte(group(0, 0, service("a"), scope, logged("1")) + group(0, 1, service("a"), named("name", str("other")), logged("2")))},
+		{Name: "two ids, equal attributes", Chunk: []byte(group(0, 0, service("a"), scope, logged("1")) + group(1, 0, service("a"), scope, logged("2")))},
+		{Name: "empty resource", Chunk: []byte(group(0, 0, dict(), dict(), logged("1")))},
+		{Name: "no resource before", Chunk: []byte(logged("0") + group(0, 0, service("a"), scope, logged("1")))},
+		{Name: "no resource behind", Chunk: []byte(group(0, 0, service("a"), scope, logged("1")) + logged("2"))},
+		{Name: "no resource", Chunk: []byte(logged("1") + logged("2"))},
+		{Name: "severity", Chunk: []byte(group(0, 0, service("a"), scope, otlp("severity_number", num(9), "severity_text", str("INFO"))))},
+		{Name: "observed time", Chunk: []byte(group(0, 0, service("a"), scope, otlp("observed_timestamp", num(noonSec*1_000_000_000), "timestamp", num(noonSec*1_000_000_000+5))))},
+		{Name: "attributes", Chunk: []byte(group(0, 0, service("a"), scope, otlp("attributes", named("k", str("v"), "n", num(1), "l", list(num(1), str("x")), "m", named("a", yes)))))},
+		{Name: "trace", Chunk: []byte(group(0, 0, service("a"), scope, otlp("trace_id", bin("0123456789abcdef"), "span_id", bin("01234567"), "trace_flags", num(1))))},
+		{Name: "flags and event name", Chunk: []byte(group(0, 0, service("a"), scope, otlp("flags", num(1), "event_name", str("e"), "dropped_attributes_count", num(3))))},
 	}
 }

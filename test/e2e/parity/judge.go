@@ -60,28 +60,19 @@ func (c *comparison) because(r *Reason, holds bool) bool {
 	return holds
 }
 
-func (c *comparison) format() string {
-	for _, k := range c.section.Keys {
-		if k.Name == "format" {
-			return strings.ToLower(k.Value)
-		}
-	}
-	return "json"
-}
-
 // messages compares those of a record. What we have more is behind what both have.
 func (c *comparison) messages(builtin, ours []Message) bool {
-	format := c.format()
+	format := c.section.format()
 	switch {
 	case len(ours) < len(builtin):
 		return false
 	case len(ours) > len(builtin):
 		if len(builtin) == 0 {
 			hard := format == "gelf" && c.traits.gelfTrouble || format == "otlp_proto" && (c.traits.ext || c.traits.oddKey || c.traits.huge)
-			return c.because(rescued, hard && readable(format, ours[0].Value))
+			return c.because(rescued, hard && c.readable(ours[0].Value))
 		}
 		for _, m := range ours[len(builtin):] {
-			if !c.because(neighbours, (format == "gelf" || format == "raw") && readable(format, m.Value)) {
+			if !c.because(neighbours, (format == "gelf" || format == "raw") && c.readable(m.Value)) {
 				return false
 			}
 		}
@@ -101,13 +92,19 @@ func (c *comparison) message(format string, b, o *Message) bool {
 	if bytes.Equal(b.Value, o.Value) {
 		return true
 	}
+	// Other bytes without a reason are worse, however little they differ.
+	return c.value(format, b.Value, o.Value) && len(c.reasons) > 0
+}
+
+// value compares values that differ.
+func (c *comparison) value(format string, b, o []byte) bool {
 	switch format {
 	case "json":
-		return c.json(string(b.Value), string(o.Value))
+		return c.json(string(b), string(o))
 	case "gelf":
-		return c.gelf(string(b.Value), string(o.Value))
+		return c.gelf(string(b), string(o))
 	case "otlp_json", "otlp_proto":
-		return c.otlp(format, b.Value, o.Value)
+		return c.otlp(format, b, o)
 	}
 	return false
 }

@@ -68,17 +68,17 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Whatever is lost from a value of any format is noticed, in each recorded message in which that can be told: the judge's
-// reasons do not excuse it.
-func TestJudge_NoticesWhatIsLost(t *testing.T) {
+// One byte less in any place is noticed in messages of every kind, unless every reader gets the same all the same: the judge's
+// reasons excuse what they are for, and nothing else.
+func TestJudge_NoticesALostByte(t *testing.T) {
 	recording, err := ReadRecording("testdata/builtin.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpora := Corpora()
+	const step = 5 // of the places that are tried
+	place := 0
 	for _, s := range Sections() {
-		i := slices.IndexFunc(corpora, func(c Corpus) bool { return c.Name == s.Corpus })
-		for _, r := range corpora[i].Records {
+		for _, r := range recordsFor(t, &s) {
 			messages, err := recording.Of(s.Name, r)
 			if err != nil {
 				t.Fatal(err)
@@ -86,18 +86,33 @@ func TestJudge_NoticesWhatIsLost(t *testing.T) {
 			if j := Judge(&s, r, messages, messages); j.Verdict != Equal {
 				t.Errorf("section %s, record %q: not equal to itself", s.Name, r.Name)
 			}
+			if s.format() == "otlp_proto" && traitsOf(r.Chunk).badText {
+				continue // nobody can read the built-in output's, so there is nothing to compare with
+			}
 			for i, m := range messages {
-				if len(m.Value) == 0 {
-					continue
+				for ; place < min(len(m.Value), 500); place += step {
+					lost := slices.Clone(messages)
+					lost[i].Value = slices.Concat(m.Value[:place], m.Value[place+1:])
+					if j := Judge(&s, r, messages, lost); j.Verdict != Worse && !slices.Equal(j.Reasons, []*Reason{spelling}) {
+						t.Errorf("section %s, record %q: %q is taken for %q", s.Name, r.Name, lost[i].Value, m.Value)
+					}
 				}
-				lost := slices.Clone(messages)
-				lost[i].Value = m.Value[:len(m.Value)-1]
-				if j := Judge(&s, r, messages, lost); j.Verdict != Worse {
-					t.Errorf("section %s, record %q: the last byte of message %d is not missed", s.Name, r.Name, i)
-				}
+				place %= step
 			}
 		}
 	}
+}
+
+// recordsFor are the records of a section's corpus.
+func recordsFor(t *testing.T, s *Section) []Record {
+	t.Helper()
+	for _, c := range Corpora() {
+		if c.Name == s.Corpus {
+			return c.Records
+		}
+	}
+	t.Fatalf("section %s: no corpus %q", s.Name, s.Corpus)
+	return nil
 }
 
 func TestRecording_RoundTrip(t *testing.T) {

@@ -22,12 +22,27 @@ type Key struct{ Name, Value string }
 
 // Topics are those that the section lists; the first is the default topic.
 func (s *Section) Topics() []string {
-	for _, k := range s.Keys {
-		if k.Name == "topics" {
-			return strings.Split(k.Value, ",")
-		}
+	if topics := s.key("topics"); topics != "" {
+		return strings.Split(topics, ",")
 	}
 	return []string{s.Name}
+}
+
+func (s *Section) format() string {
+	if format := s.key("format"); format != "" {
+		return strings.ToLower(format)
+	}
+	return "json"
+}
+
+// key returns the value of a key of both outputs.
+func (s *Section) key(name string) string {
+	for _, k := range s.Keys {
+		if k.Name == name {
+			return k.Value
+		}
+	}
+	return ""
 }
 
 // Config returns the keys for one of the outputs, topics among them.
