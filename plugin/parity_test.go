@@ -31,7 +31,12 @@ func TestParity(t *testing.T) {
 		for _, k := range section.Config(true) {
 			s[k.Name] = k.Value
 		}
-		e, err := newEncoder(decode(t, s), nil)
+		c := decode(t, s)
+		schemas, err := newSchemas(c, nil)
+		if err != nil {
+			t.Fatalf("section %s: %v", section.Name, err)
+		}
+		e, err := newEncoder(c, schemas)
 		if err != nil || !e.ready() {
 			t.Fatalf("section %s: %v", section.Name, err)
 		}

@@ -40,10 +40,10 @@ type bout struct {
 }
 
 // fight runs both outputs in one Fluent Bit over all records, and returns what Kafka received from each.
-func fight(ctx context.Context, plugin, program string) (*bout, error) {
+func fight(ctx context.Context, plugin, program string, sections []parity.Section) (*bout, error) {
 	b := &bout{
 		builtin: side{output: "kafka"}, ours: side{output: "kafka_reconnect", extra: "    workers 1\n"},
-		corpora: map[string]parity.Corpus{}, sections: parity.Sections(), begin: time.Now(),
+		corpora: map[string]parity.Corpus{}, sections: sections, begin: time.Now(),
 	}
 	for _, c := range parity.Corpora() {
 		b.corpora[c.Name] = c
@@ -175,7 +175,7 @@ func (b *bout) feed(ctx context.Context, port int) error {
 			}
 			send(fmt.Sprintf("%s.%04d.record", c.Name, n), r.Chunk)
 			if !c.Marked {
-				send(fmt.Sprintf("%s.%04d.fence", c.Name, n), parity.FenceChunk(n))
+				send(fmt.Sprintf("%s.%04d.fence", c.Name, n), c.FenceChunk(n))
 			}
 		}
 	}

@@ -6,13 +6,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"out_kafka_reconnect/test/e2e/parity"
@@ -56,7 +59,16 @@ func compare(ctx context.Context, s settings, stdout io.Writer) error {
 	if s.plugin, err = rig.Built(s.plugin, "build"); err != nil {
 		return err
 	}
-	b, err := fight(ctx, s.plugin, program)
+	sections := parity.Sections()
+	avro, err := hasAvro(ctx, program)
+	if err != nil {
+		return err
+	}
+	if !avro {
+		_, _ = fmt.Fprint(stdout, "This Fluent Bit was built without Avro, which is left out.\n\n")
+		sections = slices.DeleteFunc(sections, func(s parity.Section) bool { return s.Avro() })
+	}
+	b, err := fight(ctx, s.plugin, program, sections)
 	if err != nil {
 		return err
 	}
@@ -73,6 +85,9 @@ func compare(ctx context.Context, s settings, stdout io.Writer) error {
 	if _, err := fmt.Fprintf(stdout, "Fluent Bit %s\n\n%s", version, score.Markdown()); err != nil {
 		return err
 	}
+	if s.record != "" && !avro {
+		return errors.New("a recording needs a Fluent Bit that was built with Avro (-DFLB_AVRO_ENCODER=On)")
+	}
 	if s.record != "" {
 		if err := recording.Write(s.record); err != nil {
 			return err
@@ -85,4 +100,13 @@ func compare(ctx context.Context, s settings, stdout io.Writer) error {
 		return fmt.Errorf("%d records are worse than the built-in output's", n)
 	}
 	return nil
+}
+
+// hasAvro tells whether a Fluent Bit was built with Avro.
+func hasAvro(ctx context.Context, program string) (bool, error) {
+	help, err := exec.CommandContext(ctx, program, "--help").Output()
+	if err != nil {
+		return false, fmt.Errorf("running %s --help: %w", program, err)
+	}
+	return bytes.Contains(help, []byte("FLB_HAVE_AVRO_ENCODER")), nil
 }

@@ -20,6 +20,9 @@ func (c *comparison) readable(value []byte) bool {
 	case "otlp_proto":
 		_, err := readLogs(format, value)
 		return err == nil
+	case "avro":
+		_, err := c.readAvro(value)
+		return err == nil
 	}
 	return json.Valid(value) && utf8.Valid(value)
 }

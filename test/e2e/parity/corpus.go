@@ -13,6 +13,8 @@ type Record struct {
 	Name string
 	// Chunk holds the entries, as Fluent Bit hands them to an output.
 	Chunk []byte
+	// Misfit says that the record does not fit the schema of its section.
+	Misfit bool
 }
 
 // A Corpus is a set of records that sections share.
@@ -34,6 +36,7 @@ func Corpora() []Corpus {
 		{Name: "dynamic", Records: routed("dynamic", "dynamic-"), Marked: true},
 		{Name: "dynamic-raw", Records: routed("dynamic-raw", "raw-"), Marked: true},
 		{Name: "resources", Records: resources()},
+		{Name: typedCorpus, Records: typed()},
 	}
 }
 
@@ -43,8 +46,14 @@ func Mark(corpus string, n int) string { return fmt.Sprintf("%s#%04d", corpus, n
 // Fence is a text that stands only in the message behind those of record n.
 func Fence(n int) string { return fmt.Sprintf("fence-%04d", n) }
 
-// FenceChunk is the chunk whose message, in every format, has the text Fence(n).
-func FenceChunk(n int) []byte { return []byte(entry(named("log", str(Fence(n))))) }
+// FenceChunk is the chunk whose message, in every format that the records are for, has the text Fence(n).
+func (c *Corpus) FenceChunk(n int) []byte {
+	fields := []string{"log", str(Fence(n))}
+	if c.Name == typedCorpus {
+		fields = append(fields, typedFields()[2:]...)
+	}
+	return []byte(entry(named(fields...)))
+}
 
 // values are records with something odd in them. Body makes the map of a record from its pairs.
 func values(body func(pairs ...string) string) []Record {
@@ -393,4 +402,79 @@ func resources() []Record {
 		{Name: "trace", Chunk: []byte(group(0, 0, service("a"), scope, otlp("trace_id", bin("0123456789abcdef"), "span_id", bin("01234567"), "trace_flags", num(1))))},
 		{Name: "flags and event name", Chunk: []byte(group(0, 0, service("a"), scope, otlp("flags", num(1), "event_name", str("e"), "dropped_attributes_count", num(3))))},
 	}
+}
+
+// typedCorpus is the one whose records are for typedSchema.
+const typedCorpus = "typed"
+
+// typedSchema has a field of each type that the built-in output can write.
+const typedSchema = `{"type":"record","name":"r","fields":[` +
+	`{"name":"log","type":"string"},{"name":"n","type":"long"},{"name":"i","type":"int"},{"name":"b","type":"boolean"},{"name":"f","type":"float"},` +
+	`{"name":"y","type":"bytes"},{"name":"l","type":{"type":"array","items":"long"}},{"name":"m","type":{"type":"map","values":"string"}},` +
+	`{"name":"s","type":{"type":"record","name":"sub","fields":[{"name":"a","type":"string"}]}}]}`
+
+// typedFields are the fields of a record that fits.
+func typedFields() []string {
+	return []string{
+		"log", str("hi"), "n", num(1), "i", num(2), "b", yes, "f", double(0.5), "y", bin("ab"), "l", list(num(1), num(2)),
+		"m", named("k", str("v")), "s", named("a", str("inner")),
+	}
+}
+
+// typed are records for a schema.
+func typed() []Record {
+	var records []Record
+	add := func(name string, misfit bool, fields []string) {
+		records = append(records, Record{Name: name, Chunk: []byte(entry(named(fields...))), Misfit: misfit})
+	}
+	with := func(field, value string) []string {
+		fields := typedFields()
+		for i := 0; i < len(fields); i += 2 {
+			if fields[i] == field {
+				fields[i+1] = value
+			}
+		}
+		return fields
+	}
+	add("all fields", false, typedFields())
+	reversed := typedFields()
+	for i, j := 0, len(reversed)-2; i < j; i, j = i+2, j-2 {
+		reversed[i], reversed[j] = reversed[j], reversed[i]
+		reversed[i+1], reversed[j+1] = reversed[j+1], reversed[i+1]
+	}
+	add("another order", false, reversed)
+	for _, t := range oddTexts() {
+		add("text "+t.name, false, with("log", str(t.value)))
+	}
+	for _, n := range []int64{0, -1, 63, 64, -64, -65, math.MaxInt32, math.MaxInt32 + 1, math.MinInt64, math.MaxInt64} {
+		add(fmt.Sprintf("long %d", n), false, with("n", num(n)))
+		add(fmt.Sprintf("int %d", n), n > math.MaxInt32 || n < math.MinInt32, with("i", num(n)))
+	}
+	for _, f := range []float64{0, math.Copysign(0, -1), 0.1, 1e30, -1e-30, math.NaN(), math.Inf(1)} {
+		add(fmt.Sprintf("float %g", f), false, with("f", double(f)))
+		add(fmt.Sprintf("single %g", f), false, with("f", single(float32(f))))
+	}
+	add("float an integer", false, with("f", num(3)))
+	add("long 2^63", true, with("n", unsigned(1<<63)))
+	add("long a float", true, with("n", double(1)))
+	add("long a text", true, with("n", str("1")))
+	add("bytes a text", false, with("y", str("ab")))
+	add("bytes an ext", false, with("y", ext(5, "ab")))
+	add("empty bytes", false, with("y", bin("")))
+	add("text a bin", false, with("log", bin("ab")))
+	add("text a number", true, with("log", num(1)))
+	add("null", true, with("n", null))
+	add("empty list", false, with("l", list()))
+	add("list of three", false, with("l", list(num(1), num(2), num(3))))
+	add("list with a misfit", true, with("l", list(num(1), str("x"))))
+	add("empty map", false, with("m", dict()))
+	add("map of two", false, with("m", named("k", str("v"), "l", str("w"))))
+	add("map key twice", false, with("m", named("k", str("v"), "k", str("w"))))
+	add("inner misfit", true, with("s", named("b", str("x"))))
+	add("field missing at the end", true, typedFields()[:16])
+	add("field missing", true, append(typedFields()[:2:2], typedFields()[4:]...))
+	add("unknown field at the end", true, append(typedFields(), "more", num(1)))
+	add("unknown field first", true, append([]string{"more", num(1)}, typedFields()...))
+	add("field twice", false, append(typedFields(), "n", num(9)))
+	return records
 }

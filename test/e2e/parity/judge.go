@@ -30,7 +30,7 @@ type Judgement struct {
 
 // Judge compares what Kafka has of a record from both outputs.
 func Judge(s *Section, r Record, builtin, ours []Message) Judgement {
-	c := &comparison{section: s, traits: traitsOf(r.Chunk)}
+	c := &comparison{section: s, traits: traitsOf(r.Chunk), misfit: r.Misfit}
 	if !c.messages(builtin, ours) {
 		return Judgement{Verdict: Worse}
 	}
@@ -49,6 +49,7 @@ func Judge(s *Section, r Record, builtin, ours []Message) Judgement {
 type comparison struct {
 	section *Section
 	traits  traits
+	misfit  bool
 	reasons []*Reason
 }
 
@@ -65,10 +66,11 @@ func (c *comparison) messages(builtin, ours []Message) bool {
 	format := c.section.format()
 	switch {
 	case len(ours) < len(builtin):
-		return false
+		return len(ours) == 0 && c.because(misfits, format == "avro" && c.misfit)
 	case len(ours) > len(builtin):
 		if len(builtin) == 0 {
-			hard := format == "gelf" && c.traits.gelfTrouble || format == "otlp_proto" && (c.traits.ext || c.traits.oddKey || c.traits.huge)
+			hard := format == "gelf" && c.traits.gelfTrouble || format == "otlp_proto" && (c.traits.ext || c.traits.oddKey || c.traits.huge) ||
+				format == "avro" && !c.misfit
 			return c.because(rescued, hard && c.readable(ours[0].Value))
 		}
 		for _, m := range ours[len(builtin):] {
@@ -105,6 +107,8 @@ func (c *comparison) value(format string, b, o []byte) bool {
 		return c.gelf(string(b), string(o))
 	case "otlp_json", "otlp_proto":
 		return c.otlp(format, b, o)
+	case "avro":
+		return c.avro(b, o)
 	}
 	return false
 }

@@ -28,6 +28,9 @@ func (s *Section) Topics() []string {
 	return []string{s.Name}
 }
 
+// Avro tells whether it takes a Fluent Bit that was built with Avro.
+func (s *Section) Avro() bool { return s.format() == "avro" }
+
 func (s *Section) format() string {
 	if format := s.key("format"); format != "" {
 		return strings.ToLower(format)
@@ -98,5 +101,6 @@ func Sections() []Section {
 	add("topic-key", "routed", "topics listed,first,second", "topic_key topic")
 	add("dynamic-topic", "dynamic", "topics dynamic-routes,dynamic-second", "topic_key topic", "dynamic_topic on", "message_key_field key")
 	add("dynamic-topic-raw", "dynamic-raw", "topics raw-routes", "topic_key key", "dynamic_topic on", "format raw", "raw_log_key mark")
+	add("avro", typedCorpus, "format avro", "schema_id 258", "schema_str "+typedSchema)
 	return all
 }
