@@ -103,7 +103,7 @@ outage-docs: ## Make docs/reliability.md and its plots from the results of make 
 	$(GO) test ./test/e2e/outage -run 'TestDocument_IsCurrent$$' -rewrite
 
 .PHONY: test
-test: check pure unit asan e2e ## Run all tests (Java and Maven are needed for real Kafka).
+test: check pure unit asan e2e parity ## Run all tests (Java and Maven are needed for real Kafka).
 
 .PHONY: demo
 demo: $(PLUGIN) $(HOST) ## Watch an outage: deliver, stop Kafka, keep logging, start Kafka, all delivered.
