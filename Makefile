@@ -21,6 +21,7 @@ ARCHIVE   = $(VENDORED)/librdkafka_glibc_linux_$(GOARCH).a
 
 GO_SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './test/*' -not -path './tools/*' -not -path './$(BUILD)/*')
 C_SOURCES  := $(wildcard *.c *.h reconnect/rdkafka/*.c reconnect/rdkafka/*.h)
+RECORDED   := test/e2e/parity/testdata/builtin.txt
 HOST_SOURCES := $(wildcard test/e2e/chost/*.c)
 
 # The documented bounds that `make symbols` checks.
@@ -82,6 +83,15 @@ e2e: $(PLUGIN) $(HOST) ## Run every scenario and the short matrix: real Kafka, C
 	$(GO) test -tags e2e -count=1 -timeout 40m $$($(GO) list -tags e2e ./test/e2e/... | grep -v /outage)
 	$(GO) test -tags e2e -count=1 -timeout 20m ./test/e2e/outage
 
+.PHONY: parity
+parity: $(PLUGIN) ## Compare with the built-in kafka output in one Fluent Bit, or with what was recorded of it; RECORD=1 records anew.
+	@if [ -n "$$FLUENT_BIT" ] || command -v fluent-bit >/dev/null; then \
+	  $(GO) run ./cmd/parity -plugin $(PLUGIN) $(if $(RECORD),-record $(RECORDED) && $(GO) test ./plugin -run 'TestParity$$' -rewrite); \
+	else \
+	  echo "There is no Fluent Bit in FLUENT_BIT or PATH: comparing with $(RECORDED)"; \
+	  $(GO) test -count=1 ./plugin -run 'TestParity$$' -v; \
+	fi
+
 .PHONY: outage
 outage: $(PLUGIN) $(HOST) ## Run the matrix of faults on real Kafka; RUN=freeze picks some by name.
 	$(GO) test -tags e2e -count=1 -timeout 90m -v ./test/e2e/outage -run 'TestOutage$$' -full $(if $(RUN),-faults '$(RUN)')
@@ -97,7 +107,7 @@ herd: ## Simulate thousands of agents in an outage; make docs/scale.md and its p
 	$(GO) test -count=1 ./test/herd -run 'TestDocument_IsCurrent$$' -rewrite
 
 .PHONY: test
-test: check pure unit asan e2e ## Run all tests (Java and Maven are needed for real Kafka).
+test: check pure unit asan e2e parity ## Run all tests (Java and Maven are needed for real Kafka).
 
 .PHONY: demo
 demo: $(PLUGIN) $(HOST) ## Watch an outage: deliver, stop Kafka, keep logging, start Kafka, all delivered.
@@ -133,14 +143,16 @@ vet: ## Run go vet.
 	$(GO) vet -tags e2e ./test/e2e/...
 
 .PHONY: docs
-docs: ## Generate docs/configuration.md, docs/configuration-errors.md and the state table of docs/architecture.md.
+docs: ## Generate docs/configuration.md, docs/configuration-errors.md, the state table of docs/architecture.md and that of docs/parity.md.
 	$(GO) run ./cmd/docgen
 	$(GO) test ./plugin/config -run 'TestErrorsDocument_IsCurrent$$' -rewrite
+	$(GO) test ./plugin -run 'TestParity$$' -rewrite
 
 .PHONY: docs-check
 docs-check: ## Check that the generated documents are current.
 	$(GO) run ./cmd/docgen -check
 	$(GO) test ./plugin/config -run 'TestErrorsDocument_IsCurrent$$'
+	$(GO) test ./plugin -run 'TestParity$$'
 
 .PHONY: tidy
 tidy: ## Check that go.mod and go.sum are current.

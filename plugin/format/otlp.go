@@ -45,6 +45,7 @@ type OTLP struct {
 	next      int  // record of the next message
 
 	packer MsgPack
+	json   *JSON  // for what has no place in OTLP but as a text
 	ident  []byte // scratch
 	word   []byte // scratch
 }
@@ -74,7 +75,7 @@ const otlpFraming = 64
 
 // NewOTLP returns an encoder.
 func NewOTLP(c OTLPConfig) *OTLP {
-	o := &OTLP{config: c, wire: otlpProto{}, known: map[string]int{}}
+	o := &OTLP{config: c, wire: otlpProto{}, known: map[string]int{}, json: NewJSON(JSONConfig{})}
 	if c.JSON {
 		o.wire = otlpJSON{style: &textStyle{}}
 	}
@@ -90,9 +91,9 @@ func (o *OTLP) Begin() {
 	o.sorted, o.next = false, 0
 }
 
-// Add takes the next record or group marker. It fails for a record with [ErrTooDeep],
-// [ErrOTLPKey] or [ErrOTLPTime], and for a marker with [ErrTooDeep], [ErrOTLPKey] or
-// [ErrOTLPGroup]; the records of such a group count as outside of any.
+// Add takes the next record or group marker. It fails for a record with [ErrTooDeep] or
+// [ErrOTLPTime], and for a marker with [ErrTooDeep] or [ErrOTLPGroup]; the records of such a
+// group count as outside of any.
 func (o *OTLP) Add(e *chunk.Entry) error {
 	if e.Kind == chunk.Record {
 		return o.addRecord(e)

@@ -27,8 +27,6 @@ const (
 var (
 	// ErrOTLPTime says that the time of a record is one that OTLP can't express.
 	ErrOTLPTime = errors.New("format: the time is past the year 2554, where that of OTLP ends")
-	// ErrOTLPKey says that a record has a map with an array or a map as a key.
-	ErrOTLPKey = errors.New("format: an array or map as a key has no place in OTLP")
 	// ErrOTLPGroup says that a resource and scope leave too little room for records. As each
 	// message repeats them, a chunk would become many times as large.
 	ErrOTLPGroup = errors.New("format: a resource and its scope take up more than half of a message")
@@ -157,14 +155,14 @@ func (o *OTLP) appendPairs(dst, b []byte, pos int, f otlpField, depth, skip int)
 	return dst, pos, nil
 }
 
-// appendKey appends the key at b[pos:] as a text; a number or the like is its text in JSON.
+// appendKey appends the key at b[pos:] as a text, which is its JSON if it is none itself.
 func (o *OTLP) appendKey(dst, b []byte, pos int) ([]byte, int, error) {
 	h, at := chunk.ReadHead(b, pos)
 	switch h.Type {
 	case chunk.Invalid:
 		return dst, pos, chunk.HeadError(b, pos)
 	case chunk.Array, chunk.Map:
-		return dst, pos, ErrOTLPKey
+		return o.appendJSON(dst, otlpKey, b, pos)
 	case chunk.Str, chunk.Bin:
 		end := at + int(h.N)
 		return o.wire.text(dst, otlpKey, b[at:end]), end, nil
@@ -174,14 +172,33 @@ func (o *OTLP) appendKey(dst, b []byte, pos int) ([]byte, int, error) {
 	}
 }
 
+// appendJSON appends the array or map at b[pos:] as a text in a field: its JSON.
+func (o *OTLP) appendJSON(dst []byte, f otlpField, b []byte, pos int) ([]byte, int, error) {
+	end, err := chunk.Skip(b, pos)
+	if err == nil {
+		o.word, err = o.json.appendAny(o.word[:0], b, pos)
+	}
+	if err != nil {
+		return dst, pos, err
+	}
+	return o.wire.text(dst, f, o.word), end, nil
+}
+
+// The messages that an array and a map put between their own AnyValue and those of their elements.
+const (
+	depthOfArray = 2
+	depthOfMap   = 3
+)
+
 // appendAny appends the value at b[pos:] as the field of an AnyValue that is for it, and returns
 // the position behind it. Which one that is follows the OpenTelemetry specification (mapping to
 // AnyValue): integers past 64 bits with a sign become texts, texts that are no UTF-8 bytes.
+// Arrays and maps whose elements would be deeper than readers go become texts too.
 func (o *OTLP) appendAny(dst, b []byte, pos, depth int) ([]byte, int, error) {
 	w := o.wire
 	h, at := chunk.ReadHead(b, pos)
-	if depth > maxOTLPDepth || depth == maxOTLPDepth && (h.Type == chunk.Array || h.Type == chunk.Map) {
-		return dst, pos, ErrTooDeep
+	if h.Type == chunk.Array && depth+depthOfArray > maxOTLPDepth || h.Type == chunk.Map && depth+depthOfMap > maxOTLPDepth {
+		return o.appendJSON(dst, otlpString, b, pos)
 	}
 	switch h.Type {
 	case chunk.Invalid:
@@ -216,7 +233,7 @@ func (o *OTLP) appendAny(dst, b []byte, pos, depth int) ([]byte, int, error) {
 	case chunk.Map:
 		dst = w.open(dst, otlpKVList)
 		inside := len(dst)
-		dst, pos, err := o.appendPairs(w.openList(dst, otlpValues), b, pos, otlpValues, depth+3, -1)
+		dst, pos, err := o.appendPairs(w.openList(dst, otlpValues), b, pos, otlpValues, depth+depthOfMap, -1)
 		return w.close(w.closeList(dst), inside), pos, err
 	default: // null is a value without a field
 		return dst, at, nil
@@ -233,7 +250,7 @@ func (o *OTLP) appendArray(dst, b []byte, pos int, n uint64, depth int) ([]byte,
 		dst = w.openItem(dst, otlpValues)
 		at := len(dst)
 		var err error
-		if dst, pos, err = o.appendAny(dst, b, pos, depth+2); err != nil {
+		if dst, pos, err = o.appendAny(dst, b, pos, depth+depthOfArray); err != nil {
 			return dst, pos, err
 		}
 		dst = w.close(dst, at)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"out_kafka_reconnect/test/e2e/parity"
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
@@ -126,6 +127,31 @@ func (s *scenario) ownNames(w *words) error {
 	})
 }
 
+// registryCommand makes the schema registry at its first use, with the schema in schema.avsc, and starts or stops it.
+func (s *scenario) registryCommand(w *words) error {
+	verb := w.next("create, start or stop")
+	return s.act(func(context.Context) error {
+		if s.registry == nil {
+			schema, err := os.ReadFile(filepath.Join(s.dir, "schema.avsc"))
+			if err != nil {
+				return err
+			}
+			if s.registry, err = rig.NewRegistry(string(schema)); err != nil {
+				return err
+			}
+		}
+		switch verb {
+		case "create":
+			return nil
+		case "start":
+			return s.registry.Start()
+		case "stop":
+			return s.registry.Stop()
+		}
+		return fmt.Errorf("%q is unknown; allowed: create, start, stop", verb)
+	})
+}
+
 // hostCommand does something to the host: start, stop, kill, reload, run.
 func (s *scenario) hostCommand(w *words) error {
 	host, err := s.theHost()
@@ -166,6 +192,9 @@ func (s *scenario) configure(file string) error {
 	conf := rig.Conf{
 		Outputs: rig.DefaultOutputs,
 		Vars:    map[string]string{"DIR": s.dir, "SECOND": s.host.SecondOutput(), "METRICS": s.metricsAddr()},
+	}
+	if s.registry != nil {
+		conf.Vars["REGISTRY"] = s.registry.Addr()
 	}
 	for name, b := range s.brokers {
 		key := "BROKERS"
@@ -309,6 +338,23 @@ func (s *scenario) logRecords(w *words) error {
 		}
 		return host.LogShaped(ctx, n, shape)
 	})
+}
+
+// chunk hands over a chunk that package parity has a name for.
+func (s *scenario) chunk(w *words) error {
+	corpus, name := w.next("the corpus"), w.next("the name of the chunk")
+	tag := w.option("tag", rig.Topic)
+	if w.wrong != nil {
+		return w.wrong
+	}
+	for _, c := range parity.Corpora() {
+		for _, r := range c.Records {
+			if c.Name == corpus && r.Name == name {
+				return s.pass(func(ctx context.Context) error { return s.host.Chunk(ctx, tag, r.Chunk) })
+			}
+		}
+	}
+	return fmt.Errorf("there is no chunk %q in corpus %q of test/e2e/parity", name, corpus)
 }
 
 // rate logs in the background, or waits for its end.

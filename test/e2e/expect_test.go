@@ -127,6 +127,45 @@ func (s *scenario) delivered(w *words) error {
 	return rig.WaitDelivered(ctx, b, topic, n)
 }
 
+// records waits until a pattern is found exactly so many times in the records of a topic. If it has a group, each text of the
+// group must be another one.
+func (s *scenario) records(w *words) error {
+	b, err := s.broker(w)
+	if err != nil {
+		return err
+	}
+	limit := w.duration(w.option("within", "10s"))
+	topic := w.option("in", rig.Topic)
+	n := w.number(w.next("the number of matches"))
+	pattern := w.pattern()
+	if w.wrong != nil {
+		return w.wrong
+	}
+	ctx, cancel := s.within(limit)
+	defer cancel()
+	return until(ctx, func() error {
+		all, err := rig.Records(ctx, b, topic)
+		if err != nil {
+			return err
+		}
+		found, texts := 0, map[string]bool{}
+		for _, text := range all {
+			for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+				found++
+				texts[match[len(match)-1]] = true
+			}
+		}
+		if found != n || pattern.NumSubexp() > 0 && len(texts) != n {
+			last := "there is none"
+			if len(all) > 0 {
+				last = fmt.Sprintf("the last is %.400q", all[len(all)-1])
+			}
+			return fmt.Errorf("looking for %q in topic %s: found %d times, %d different; want %d; of %d records %s", pattern, topic, found, len(texts), n, len(all), last)
+		}
+		return nil
+	})
+}
+
 // audit compares the whole topic with what the host has accepted. The host must have ended: it could send more.
 func (s *scenario) audit(w *words) error {
 	b, err := s.broker(w)

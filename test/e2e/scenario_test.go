@@ -47,8 +47,9 @@ type cell struct {
 
 func (c cell) String() string { return c.broker + "-" + c.host }
 
-// TestScenarios runs every scenario in every combination that it does not exclude.
-func TestScenarios(t *testing.T) {
+// hosts are the hosts that there are.
+func hosts(t *testing.T) []cell {
+	t.Helper()
 	plugin, err := rig.Built("../../build/out_kafka_reconnect.so", "build")
 	if err != nil {
 		t.Fatal(err)
@@ -61,18 +62,23 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := []cell{{host: "chost", program: chost, plugin: plugin}}
+	if fluentBit == "" {
+		t.Log("Fluent Bit: there is none in FLUENT_BIT or PATH, so this runs in the C host only")
+		return all
+	}
+	t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
+	return append(all, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
+}
+
+// TestScenarios runs every scenario in every combination that it does not exclude.
+func TestScenarios(t *testing.T) {
+	hosts := hosts(t)
 	// Once, before the scenarios wait for each other; it fails with what to install.
 	ctx, cancel := context.WithTimeout(t.Context(), installPatience)
 	defer cancel()
 	_, noKafka := kafka.Install(ctx, "")
 
-	hosts := []cell{{host: "chost", program: chost, plugin: plugin}}
-	if fluentBit == "" {
-		t.Log("Fluent Bit: there is none in FLUENT_BIT or PATH, so the scenarios run in the C host only")
-	} else {
-		t.Logf("Fluent Bit: %s, version %s", fluentBit, version)
-		hosts = append(hosts, cell{host: "fluent-bit", program: fluentBit, plugin: plugin})
-	}
 	long := make(chan struct{}, atOnce["long"])
 	for _, broker := range []string{"real", "embedded"} {
 		slots := make(chan struct{}, atOnce[broker])
@@ -121,10 +127,12 @@ type scenario struct {
 	names   *rig.Names // nil unless the host has names of its own
 	host    rig.Host
 	brokers map[string]rig.Broker // by name; "kafka" is the one that is meant without a name
-	counts  map[string]rig.Counts // as of "retries from here"
-	noted   rig.Resources         // as of "resources note"
-	lease   *freeport.Lease       // of the port for metrics
-	began   time.Time
+	// registry is nil until there is one.
+	registry *rig.Registry
+	counts   map[string]rig.Counts // as of "retries from here"
+	noted    rig.Resources         // as of "resources note"
+	lease    *freeport.Lease       // of the port for metrics
+	began    time.Time
 
 	// Log lines count from the beginning of the last thing that was done to a Kafka or the host; time counts from the end of
 	// the last thing that was done at all.
@@ -220,6 +228,9 @@ func (s *scenario) close() error {
 	}
 	for _, b := range s.brokers {
 		errs = append(errs, b.Close())
+	}
+	if s.registry != nil {
+		errs = append(errs, s.registry.Close())
 	}
 	s.lease.Release()
 	return errors.Join(errs...)

@@ -4,6 +4,8 @@ package configtest
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +38,9 @@ func (s *Section) Get(name string) string {
 	}
 	return s.keys[name]
 }
+
+// All returns every key and its value, also those that Fluent Bit keeps to itself.
+func (s *Section) All() iter.Seq2[string, string] { return maps.All(s.keys) }
 
 // Read reads all files of a folder, at least one.
 func Read(folder string) ([]*Section, error) {

@@ -239,6 +239,19 @@ func (h *chost) LogShaped(ctx context.Context, n int, shape Shape) error {
 	return nil
 }
 
+// Chunk implements Host.
+func (h *chost) Chunk(ctx context.Context, tag string, chunk []byte) error {
+	from, err := h.send("chunk %x tag=%s", chunk, tag)
+	if err != nil {
+		return err
+	}
+	e, err := h.wait(ctx, from, "handing over a chunk", "logged")
+	if err == nil && e.Kind != "chunk" {
+		err = fmt.Errorf("handing over a chunk: the host has it %s", e.Kind)
+	}
+	return err
+}
+
 // Rate implements Host.
 func (h *chost) Rate(_ context.Context, perSecond int, during time.Duration) error {
 	if h.rating {

@@ -3,7 +3,7 @@ package rig
 import (
 	"fmt"
 	"maps"
-	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -64,11 +64,14 @@ func (c Conf) render(storage string, own map[string]string, input string) (strin
 	return b.String(), nil
 }
 
+// named is a name in a text. A bare $name is left alone: that is a field of a record in the language of the plugin.
+var named = regexp.MustCompile(`\$\{(\w+)\}`)
+
 func (c Conf) expand(text string) string {
-	return os.Expand(text, func(name string) string {
-		if value, ok := c.Vars[name]; ok {
+	return named.ReplaceAllStringFunc(text, func(whole string) string {
+		if value, ok := c.Vars[named.FindStringSubmatch(whole)[1]]; ok {
 			return value
 		}
-		return "${" + name + "}"
+		return whole
 	})
 }

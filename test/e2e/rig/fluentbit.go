@@ -21,10 +21,12 @@ import (
 	"syscall"
 	"time"
 
+	"out_kafka_reconnect/plugin/chunk/chunktest"
 	"out_kafka_reconnect/test/e2e/kafka/freeport"
 )
 
-// A fluentBit is the real one. Records go in through in_http: its answer 201 means that the record is stored.
+// A fluentBit is the real one. Records go in through in_http, whose answer 201 means that the record is stored, and whole
+// chunks through in_forward, which says as much.
 type fluentBit struct {
 	base
 	client *http.Client
@@ -45,7 +47,7 @@ type rate struct {
 const askEvery = 50 * time.Millisecond
 
 func newFluentBit(opts HostOptions) (*fluentBit, error) {
-	lease, err := freeport.Take(2)
+	lease, err := freeport.Take(3)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +61,7 @@ func (h *fluentBit) Kind() string { return "fluent-bit" }
 
 func (h *fluentBit) inputPort() string  { return strconv.Itoa(h.lease.Ports()[0]) }
 func (h *fluentBit) serverPort() string { return strconv.Itoa(h.lease.Ports()[1]) }
+func (h *fluentBit) chunkPort() string  { return strconv.Itoa(h.lease.Ports()[2]) }
 
 // server is the address of a page of Fluent Bit's own server.
 func (h *fluentBit) server(path string) string {
@@ -69,7 +72,8 @@ func (h *fluentBit) server(path string) string {
 func (h *fluentBit) Configure(c Conf) error {
 	own := map[string]string{"http_server": "on", "http_listen": "127.0.0.1", "http_port": h.serverPort()}
 	input := "[INPUT]\n    name http\n    listen 127.0.0.1\n    port " + h.inputPort() +
-		"\n    tag app\n    successful_response_code 201\n    storage.type filesystem\n"
+		"\n    tag app\n    successful_response_code 201\n    storage.type filesystem\n" +
+		"\n[INPUT]\n    name forward\n    listen 127.0.0.1\n    port " + h.chunkPort() + "\n    storage.type filesystem\n"
 	text, err := c.render(h.storage(), own, input)
 	if err != nil {
 		return err
@@ -191,6 +195,31 @@ func (h *fluentBit) post(ctx context.Context, n int, shape Shape) error {
 		return fmt.Errorf("posting to %s: %s", url, answer.Status)
 	}
 	h.opts.Tally.accept(first, last)
+	return nil
+}
+
+// Chunk implements Host. The forward protocol has a mode in which the entries come as they are to be stored.
+func (h *fluentBit) Chunk(ctx context.Context, tag string, chunk []byte) error {
+	if !h.Running() {
+		return fmt.Errorf("handing over a chunk: %w", errNotRunning)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", h.chunkPort()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	message := chunktest.Bin(chunktest.Str(chunktest.Array(nil, 3), tag), string(chunk))
+	message = chunktest.Str(chunktest.Str(chunktest.Map(message, 1), "chunk"), "one")
+	if _, err := conn.Write(message); err != nil {
+		return err
+	}
+	ack := chunktest.Str(chunktest.Str(chunktest.Map(nil, 1), "ack"), "one")
+	if _, err := io.ReadFull(conn, make([]byte, len(ack))); err != nil {
+		return fmt.Errorf("handing over a chunk: waiting for the acknowledgement: %w", err)
+	}
 	return nil
 }
 

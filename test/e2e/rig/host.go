@@ -27,6 +27,8 @@ type Host interface {
 	Log(ctx context.Context, n int) error
 	// LogShaped is Log for records that are not the plain ones.
 	LogShaped(ctx context.Context, n int, shape Shape) error
+	// Chunk hands over a chunk of exactly these bytes. Its records have no numbers, and no audit asks for them.
+	Chunk(ctx context.Context, tag string, chunk []byte) error
 	// Rate hands over records in the background for a while.
 	Rate(ctx context.Context, perSecond int, during time.Duration) error
 	// RateOver returns when the rate has come to its end, with what went wrong.
