@@ -307,6 +307,9 @@ func (h *fluentBit) endRate() error {
 
 var reloaded = regexp.MustCompile(`\[reload\] (start everything|.*Reloading is halted)`)
 
+// reloadOver is what it says when the new pipeline runs; it refuses a further reload until then.
+var reloadOver = regexp.MustCompile(`\[reload\] successful reload done`)
+
 // Reload implements Host.
 func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 	begin, from := time.Now(), h.log.Len()
@@ -325,7 +328,11 @@ func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 	if strings.Contains(line.Text, "halted") {
 		return time.Since(begin), ErrRefused
 	}
-	return time.Since(begin), h.waitReady(ctx, "reloading")
+	took := time.Since(begin)
+	if _, err := h.log.Wait(ctx, from, reloadOver); err != nil {
+		return took, fmt.Errorf("reloading: %w", err)
+	}
+	return took, h.waitReady(ctx, "reloading")
 }
 
 // Stop implements Host. A rate ends first: what is posted to a host that stops is in doubt.
