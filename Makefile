@@ -121,6 +121,12 @@ bench: ## Run the benchmarks.
 bench-e2e: $(PLUGIN) ## Measure against the built-in output in Fluent Bit on real Kafka; ARGS='-only latency' picks a part.
 	$(GO) run ./test/e2e/speed -plugin $(PLUGIN) -out $(BUILD)/speed.json $(ARGS)
 
+.PHONY: bench-e2e-docs
+bench-e2e-docs: ## Make docs/throughput.md and its plot from the results of make bench-e2e.
+	@mkdir -p docs/throughput
+	cp $(BUILD)/speed.json docs/throughput/results.json
+	$(GO) test ./test/e2e/speed -run 'TestDocument_IsCurrent$$' -rewrite
+
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 30s).
 	packaging/fuzz.sh $(or $(FUZZTIME),30s)

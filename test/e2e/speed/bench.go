@@ -73,7 +73,7 @@ func (b *bench) hosts(ctx context.Context, r *report) error {
 		if err != nil {
 			return err
 		}
-		for _, codec := range []string{"none", "lz4"} {
+		for _, codec := range codecs {
 			for round := range b.rounds {
 				for _, o := range outputs() {
 					if b.only != "" && b.only != "throughput" || !b.match.MatchString(s.name+", "+codec+", "+o.name) {

@@ -114,7 +114,7 @@ func (b *bench) halves(ctx context.Context, r *report) error {
 	}
 	for _, s := range shapes() {
 		n := (b.megabytes << 20) / s.size
-		for _, codec := range []string{"none", "lz4"} {
+		for _, codec := range codecs {
 			for range b.rounds {
 				for _, kind := range []string{halfC, halfGo} {
 					h, err := b.half(ctx, self, kind, codec, s, n)

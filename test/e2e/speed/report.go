@@ -82,9 +82,11 @@ type cost struct {
 	CPU     float64 `json:"cpu_s"`
 }
 
+func (p produce) perSecond() float64     { return float64(p.Records) / p.Seconds }
+func (p produce) cpuPerMillion() float64 { return p.CPU / float64(p.Records) * 1e6 }
+
 func (p produce) String() string {
-	return fmt.Sprintf("produce half in %s, %s, %s: %.0f records/s, %.2f CPU s per million",
-		p.Kind, p.Shape, p.Codec, float64(p.Records)/p.Seconds, p.CPU/float64(p.Records)*1e6)
+	return fmt.Sprintf("produce half in %s, %s, %s: %.0f records/s, %.2f CPU s per million", p.Kind, p.Shape, p.Codec, p.perSecond(), p.cpuPerMillion())
 }
 
 func newReport(fluentBit string) *report {
@@ -102,6 +104,15 @@ func newReport(fluentBit string) *report {
 		Machine:   fmt.Sprintf("%s, %d processors, %s, %s/%s", model, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		FluentBit: fluentBit,
 	}
+}
+
+func readReport(path string) (*report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r report
+	return &r, json.Unmarshal(data, &r)
 }
 
 func (r *report) write(path string) error {
@@ -153,36 +164,69 @@ func (r *report) Markdown() string {
 	return b.String()
 }
 
+// codecs are the compressions that are measured.
+var codecs = []string{"none", "lz4"}
+
+// A cell is the runs of one shape and compression.
+type cell []throughput
+
+func (r *report) cell(shape, codec string) cell {
+	return slices.DeleteFunc(slices.Clone(r.Throughput), func(t throughput) bool { return t.Shape != shape || t.Codec != codec })
+}
+
+func (c cell) figure(output string, f func(throughput) float64) float64 {
+	return of(c, func(t throughput) bool { return t.Output == output }, f)
+}
+
+// rate is records a second.
+func (c cell) rate(output string) float64 { return c.figure(output, throughput.perSecond) }
+
+// process is the CPU of the whole process for a million records, cpu what of it is the output's; in seconds.
+func (c cell) process(output string) float64 { return c.figure(output, throughput.cpuPerMillion) }
+func (c cell) cpu(output string) float64     { return c.process(output) - c.process(nowhere) }
+
+// peak is the largest resident size, in MiB.
+func (c cell) peak(output string) float64 {
+	return c.figure(output, func(t throughput) float64 { return t.PeakMiB })
+}
+
 func (r *report) throughputTable(b *strings.Builder) {
 	if len(r.Throughput) == 0 {
 		return
 	}
 	b.WriteString("\n| record, compression | output | records/s | × built-in | output's CPU s per million | × built-in | peak RSS MiB |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range shapes() {
-		for _, codec := range []string{"none", "lz4"} {
-			figure := func(output string, f func(throughput) float64) float64 {
-				return of(r.Throughput, func(t throughput) bool { return t.Shape == s.name && t.Codec == codec && t.Output == output }, f)
-			}
-			idle := figure(nowhere, throughput.cpuPerMillion)
-			if idle == 0 {
+		for _, codec := range codecs {
+			c := r.cell(s.name, codec)
+			if len(c) == 0 {
 				continue
 			}
-			for _, o := range outputs() {
-				if figure(o.name, throughput.perSecond) == 0 {
-					continue
+			fmt.Fprintf(b, "| %s, %s | %s (whole process: %.2f) | %.0f | | 0 | | %.0f |\n", s.name, codec, nowhere, c.process(nowhere), c.rate(nowhere), c.peak(nowhere))
+			for _, o := range []string{builtIn, ours, oursEngine} {
+				if c.rate(o) > 0 {
+					fmt.Fprintf(b, "| | %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", o, c.rate(o), c.rate(o)/c.rate(builtIn), c.cpu(o), c.cpu(o)/c.cpu(builtIn), c.peak(o))
 				}
-				rate, cpu := figure(o.name, throughput.perSecond), figure(o.name, throughput.cpuPerMillion)-idle
-				peak := figure(o.name, func(t throughput) float64 { return t.PeakMiB })
-				if o.name == nowhere {
-					fmt.Fprintf(b, "| %s, %s | %s (whole process: %.2f) | %.0f | | 0 | | %.0f |\n", s.name, codec, o.name, idle, rate, peak)
-					continue
-				}
-				fmt.Fprintf(b, "| | %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", o.name, rate,
-					rate/figure(builtIn, throughput.perSecond), cpu, cpu/(figure(builtIn, throughput.cpuPerMillion)-idle), peak)
 			}
 		}
 	}
 }
+
+// halves are the runs of the produce half for one shape and compression.
+type halves []produce
+
+func (r *report) halves(shape, codec string) halves {
+	return slices.DeleteFunc(slices.Clone(r.Produce), func(p produce) bool { return p.Shape != shape || p.Codec != codec })
+}
+
+func (h halves) figure(kind string, f func(produce) float64) float64 {
+	return of(h, func(p produce) bool { return p.Kind == kind }, f)
+}
+
+// rate is records a second.
+func (h halves) rate(kind string) float64 { return h.figure(kind, produce.perSecond) }
+
+// cpu is for a million records, in seconds.
+func (h halves) cpu(kind string) float64 { return h.figure(kind, produce.cpuPerMillion) }
 
 func (r *report) produceTable(b *strings.Builder) {
 	if len(r.Produce) == 0 {
@@ -190,17 +234,11 @@ func (r *report) produceTable(b *strings.Builder) {
 	}
 	b.WriteString("\n| produce half | loop in C, records/s | ours | ratio | loop in C, CPU s per million | ours | ratio |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range shapes() {
-		for _, codec := range []string{"none", "lz4"} {
-			figure := func(kind string, f func(produce) float64) float64 {
-				return of(r.Produce, func(p produce) bool { return p.Shape == s.name && p.Codec == codec && p.Kind == kind }, f)
+		for _, codec := range codecs {
+			if h := r.halves(s.name, codec); len(h) > 0 {
+				fmt.Fprintf(b, "| %s, %s | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f |\n", s.name, codec,
+					h.rate(halfC), h.rate(halfGo), h.rate(halfGo)/h.rate(halfC), h.cpu(halfC), h.cpu(halfGo), h.cpu(halfGo)/h.cpu(halfC))
 			}
-			if figure(halfC, func(p produce) float64 { return p.CPU }) == 0 {
-				continue
-			}
-			rate := func(p produce) float64 { return float64(p.Records) / p.Seconds }
-			cpu := func(p produce) float64 { return p.CPU / float64(p.Records) * 1e6 }
-			fmt.Fprintf(b, "| %s, %s | %.0f | %.0f | %.2f | %.2f | %.2f | %.2f |\n", s.name, codec, figure(halfC, rate), figure(halfGo, rate),
-				figure(halfGo, rate)/figure(halfC, rate), figure(halfC, cpu), figure(halfGo, cpu), figure(halfGo, cpu)/figure(halfC, cpu))
 		}
 	}
 }

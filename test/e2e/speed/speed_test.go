@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -59,6 +60,30 @@ func TestWriteLines_CountsThem(t *testing.T) {
 	}
 	if got := bytes.Count(data, []byte("\n")); got != n || len(data) < 10_000 || len(data) > 10_500 {
 		t.Errorf("%d lines in %d bytes, it says %d", got, len(data), n)
+	}
+}
+
+var rewrite = flag.Bool("rewrite", false, "rewrite docs/throughput.md and its plot from docs/throughput/results.json")
+
+func TestDocument_IsCurrent(t *testing.T) {
+	const docs = "../../../docs/"
+	r, err := readReport(docs + "throughput/results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := r.picture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]byte{docs + "throughput.md": []byte(r.document()), docs + "throughput/" + pictureFile: svg} {
+		if *rewrite {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what its results say (%v); run: make bench-e2e-docs", path, err)
+		}
 	}
 }
 

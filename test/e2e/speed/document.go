@@ -1,0 +1,130 @@
+package main
+
+import (
+	_ "embed" // the head of the document
+	"fmt"
+	"image/color"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"out_kafka_reconnect/test/chart"
+)
+
+//go:embed throughput_head.md
+var head string
+
+// pictureFile is the plot's, beside the results.
+const pictureFile = "throughput.svg"
+
+// document is docs/throughput.md.
+func (r *report) document() string {
+	return head + "\n## Figures\n\n" + r.Markdown() + "\n![records a second, and CPU for a million records](throughput/" + pictureFile + ")\n" + r.goals()
+}
+
+// A goal is a bar for a ratio or a difference.
+type goal struct {
+	what  string
+	most  bool // the bar is the most that is allowed, not the least
+	bar   float64
+	found float64
+	unit  string
+}
+
+// goals compares the figures with what this project wants to reach.
+func (r *report) goals() string {
+	var goals []goal
+	for _, s := range shapes() {
+		for _, codec := range codecs {
+			c := r.cell(s.name, codec)
+			where := ", " + s.name + ", " + codec
+			goals = append(goals,
+				goal{"records/s, times the built-in's" + where, false, 1.5, c.rate(ours) / c.rate(builtIn), ""},
+				goal{"output's CPU, times the built-in's" + where, true, 0.5, c.cpu(ours) / c.cpu(builtIn), ""},
+				goal{"peak RSS above the built-in's" + where, true, 30, c.peak(ours) - c.peak(builtIn), " MiB"},
+			)
+		}
+	}
+	rss := func(output string) float64 {
+		return of(r.Idle, func(i idle) bool { return i.Output == output }, func(i idle) float64 { return i.MiB })
+	}
+	p99 := func(output string) float64 {
+		return of(r.Latency, func(l latency) bool { return l.Output == output }, func(l latency) float64 { return l.P99 })
+	}
+	goals = append(goals,
+		goal{"idle RSS above the built-in's", true, 10, rss(ours) - rss(builtIn), " MiB"},
+		goal{"p99 from the log line to the broker's log, above the built-in's", true, 10, p99(ours) - p99(builtIn), " ms"},
+	)
+	for _, s := range shapes() {
+		for _, codec := range codecs {
+			c := r.halves(s.name, codec)
+			goals = append(goals,
+				goal{"produce half, records/s, times the loop in C, " + s.name + ", " + codec, false, 0.9, c.rate(halfGo) / c.rate(halfC), ""},
+				goal{"produce half, CPU, times the loop in C, " + s.name + ", " + codec, true, 1.25, c.cpu(halfGo) / c.cpu(halfC), ""},
+			)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("\n## Goals\n\n| goal | bar | found | |\n|---|---|---|---|\n")
+	for _, g := range goals {
+		sign, kept := "≥", g.found >= g.bar
+		if g.most {
+			sign, kept = "≤", g.found <= g.bar
+		}
+		verdict := "kept"
+		if !kept {
+			verdict = "**missed**"
+		}
+		fmt.Fprintf(&b, "| %s | %s %g%s | %.2f%s | %s |\n", g.what, sign, g.bar, g.unit, g.found, g.unit, verdict)
+	}
+	return b.String()
+}
+
+var colours = map[string]color.Color{builtIn: chart.Grey, ours: chart.Blue, oursEngine: color.RGBA{0x8f, 0xb3, 0xe6, 0xff}}
+
+// picture draws records a second and the output's CPU as bars.
+func (r *report) picture() ([]byte, error) {
+	const width, height = 700, 300
+	canvas, all := chart.Canvas(width, height)
+	half := vg.Length(width) / 2
+	left, right := draw.Crop(all, 0, -half, 0, 0), draw.Crop(all, half, 0, 0, 0)
+	for _, side := range []struct {
+		title  string
+		area   draw.Canvas
+		figure func(cell, string) float64
+	}{
+		{"records a second", left, cell.rate},
+		{"output's CPU, seconds for a million records", right, cell.cpu},
+	} {
+		p := chart.New()
+		p.Title.Text = side.title
+		p.Y.Min = 0
+		p.Y.Tick.Marker = plot.TickerFunc(chart.CountTicks)
+		var names []string
+		for i, output := range []string{builtIn, ours, oursEngine} {
+			var values plotter.Values
+			names = nil
+			for _, s := range shapes() {
+				for _, codec := range codecs {
+					values = append(values, side.figure(r.cell(s.name, codec), output))
+					names = append(names, s.name+", "+codec)
+				}
+			}
+			bars, err := plotter.NewBarChart(values, 16)
+			if err != nil {
+				return nil, fmt.Errorf("drawing the bars of %s: %w", output, err)
+			}
+			bars.Color, bars.LineStyle.Width, bars.Offset = colours[output], 0, vg.Length(i-1)*17
+			p.Add(bars)
+			p.Legend.Add(output, bars)
+		}
+		p.Legend.Top = true
+		p.NominalX(names...)
+		p.Y.Max *= 1.3 // room for the legend
+		p.Draw(side.area)
+	}
+	return chart.SVG(canvas)
+}
