@@ -68,6 +68,7 @@ struct rd_kafka_topic_s *rd_kafka_topic_new(struct rd_kafka_s *rk, const char *t
 void rd_kafka_topic_destroy(struct rd_kafka_topic_s *rkt);
 int rd_kafka_last_error(void);
 int rd_kafka_producev(struct rd_kafka_s *rk, ...);
+int rd_kafka_produce_batch(struct rd_kafka_topic_s *rkt, int32_t partition, int msgflags, struct rd_kafka_message_s *messages, int count);
 struct rd_kafka_headers_s *rd_kafka_headers_new(size_t initial_count);
 void rd_kafka_headers_destroy(struct rd_kafka_headers_s *hdrs);
 int rd_kafka_header_add(struct rd_kafka_headers_s *hdrs, const char *name, ssize_t name_size, const void *value, ssize_t value_size);
@@ -83,6 +84,7 @@ void rd_kafka_error_destroy(struct rd_kafka_error_s *error);
 /* Constants of the header, as numbers: they are part of its binary interface. */
 enum {
 	OKR_PRODUCER = 0,
+	OKR_PARTITION_ANY = -1,
 	OKR_CONF_OK = 0,
 	OKR_CONF_INVALID = -1,
 	OKR_CONF_UNKNOWN = -2,
@@ -127,7 +129,7 @@ struct okr_rk_metadata {
 	struct okr_rk_topic *topics;
 };
 
-/* The start of rd_kafka_message_t up to the field that we need last. */
+/* The layout of rd_kafka_message_t. */
 struct okr_rk_message {
 	int err;
 	struct rd_kafka_topic_s *rkt;
@@ -143,6 +145,7 @@ struct okr_rk_message {
 #ifdef OKR_MODULE_HEADER
 #define OKR_SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 OKR_SAME(OKR_PRODUCER, RD_KAFKA_PRODUCER);
+OKR_SAME(OKR_PARTITION_ANY, RD_KAFKA_PARTITION_UA);
 OKR_SAME(OKR_CONF_OK, RD_KAFKA_CONF_OK);
 OKR_SAME(OKR_CONF_INVALID, RD_KAFKA_CONF_INVALID);
 OKR_SAME(OKR_CONF_UNKNOWN, RD_KAFKA_CONF_UNKNOWN);
@@ -169,6 +172,7 @@ OKR_SAME(offsetof(struct okr_rk_topic, err), offsetof(struct rd_kafka_metadata_t
 OKR_SAME(offsetof(struct okr_rk_metadata, topics), offsetof(struct rd_kafka_metadata, topics));
 OKR_SAME(offsetof(struct okr_rk_message, err), offsetof(rd_kafka_message_t, err));
 OKR_SAME(offsetof(struct okr_rk_message, opaque), offsetof(rd_kafka_message_t, _private));
+OKR_SAME(sizeof(struct okr_rk_message), sizeof(rd_kafka_message_t));
 #endif
 
 #endif

@@ -226,6 +226,61 @@ static int produce_any(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *c
 	return m->hdr_len ? produce_with_headers(c, rkt, ch, rec, m) : produce_one(c, rkt, ch, rec, m, NULL);
 }
 
+static void refuse(okr_client *c, okr_chunk *ch, okr_rec *rec, int code)
+{
+	fail(rec, code, 0);
+	rec->state = REC_REFUSED;
+	atomic_fetch_sub(&c->outstanding, 1);
+	atomic_store(&c->reported_flag, 1);
+	drop_ref(ch);
+}
+
+/* So many messages go into one call of librdkafka at most: it holds a lock of the topic meanwhile. */
+enum { MOST_AT_ONCE = 256 };
+
+/* is_plain tells of a message that librdkafka's call for many messages can express. That call loses the
+ * memory of a message for a partition that does not exist, so it is not used for those either. */
+static bool is_plain(const okr_msg *m)
+{
+	return m->hdr_len == 0 && m->timestamp == 0 && m->partition == OKR_PARTITION_ANY;
+}
+
+/* plain_run counts the messages from the first on that one call can take. */
+static int plain_run(const okr_msg *msgs, int n)
+{
+	int run = 0;
+
+	while (run < n && run < MOST_AT_ONCE && is_plain(&msgs[run]) && msgs[run].topic == msgs[0].topic)
+		run++;
+	return run;
+}
+
+/* produce_run hands over plain messages for one topic: one clock, one lock and one look at the state of the
+ * client for all of them. A zero-length value or key must not become null, so the pointer is always set. */
+static void produce_run(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *ch, int first, int n)
+{
+	struct okr_rk_message batch[MOST_AT_ONCE];
+
+	for (int i = 0; i < n; i++) {
+		const okr_msg *m = &ch->msgs[first + i];
+
+		batch[i] = (struct okr_rk_message){
+			.partition = m->partition,
+			.payload = m->val_len < 0 ? NULL : ch->data + m->val_off,
+			.len = (size_t)(m->val_len < 0 ? 0 : m->val_len),
+			.key = m->key_len < 0 ? NULL : ch->data + m->key_off,
+			.key_len = (size_t)(m->key_len < 0 ? 0 : m->key_len),
+			.opaque = &ch->recs[first + i],
+		};
+	}
+	if (rd_kafka_produce_batch(rkt, OKR_PARTITION_ANY, 0, (struct rd_kafka_message_s *)batch, n) == n)
+		return;
+	for (int i = 0; i < n; i++) {
+		if (batch[i].err)
+			refuse(c, ch, &ch->recs[first + i], batch[i].err);
+	}
+}
+
 okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
                        const okr_msg *msgs, int n, const char *data, size_t data_len)
 {
@@ -235,17 +290,20 @@ okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *top
 		return NULL;
 	live_add(c, ch);
 	atomic_fetch_add(&c->outstanding, n);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; ) {
 		struct rd_kafka_topic_s *rkt = topics[msgs[i].topic];
-		int code = rkt ? produce_any(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
+		int run = rkt ? plain_run(&msgs[i], n - i) : 0;
+		int code;
 
-		if (!code)
+		if (run > 0) {
+			produce_run(c, rkt, ch, i, run);
+			i += run;
 			continue;
-		fail(&ch->recs[i], code, 0);
-		ch->recs[i].state = REC_REFUSED;
-		atomic_fetch_sub(&c->outstanding, 1);
-		atomic_store(&c->reported_flag, 1);
-		drop_ref(ch);
+		}
+		code = rkt ? produce_any(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
+		if (code)
+			refuse(c, ch, &ch->recs[i], code);
+		i++;
 	}
 	drop_ref(ch);
 	return ch;
