@@ -97,7 +97,7 @@ func wildOutput(s *configtest.Section, addr, registry string) string {
 	keys := maps.Collect(s.All())
 	for name := range keys {
 		switch {
-		case strings.HasPrefix(name, "rdkafka.security."), strings.HasPrefix(name, "rdkafka.sasl."), strings.HasPrefix(name, "rdkafka.ssl."),
+		case strings.HasPrefix(name, "aws_msk_iam"), strings.HasPrefix(name, "rdkafka.security."), strings.HasPrefix(name, "rdkafka.sasl."), strings.HasPrefix(name, "rdkafka.ssl."),
 			strings.HasPrefix(name, "match"), name == "rdkafka.enable.ssl.certificate.verification":
 			delete(keys, name)
 		case name == "brokers", name == "rdkafka.bootstrap.servers":
