@@ -15,6 +15,7 @@ func (in *Instance) Metrics() metrics.Sample {
 		Acknowledged:       held.Acked,
 		Open:               held.Open,
 		Rejected:           c.rejectedByKind(),
+		FieldsLeftOut:      c.leftOut.Load(),
 		DuplicatesAvoided:  held.Avoided,
 		PossibleDuplicates: held.Doubtful,
 		DeadLetters:        map[string]int64{},

@@ -93,7 +93,8 @@ func (e *encoder) ready() bool {
 	if s == nil {
 		return false
 	}
-	e.value = format.NewAvro(s)
+	e.avro = format.NewAvro(format.AvroConfig{Schema: s, RefuseUnknown: e.refuseUnknown})
+	e.value = e.avro
 	return true
 }
 

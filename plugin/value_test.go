@@ -346,6 +346,40 @@ func TestReload_KeepsTheSchema(t *testing.T) {
 	})
 }
 
+// A field that the schema has no name for costs the record nothing but the field, which is counted and told of once a minute.
+// With reject the record is set apart.
+func TestInstance_AvroUnknownFields(t *testing.T) {
+	chunk := record("a")
+	for range 3 {
+		b := chunktest.Str(chunktest.Map(header(1700000000), 2), "extra")
+		b = chunktest.Str(chunktest.Int(b, 1), "seq")
+		chunk = append(chunk, chunktest.Str(b, "b")...)
+	}
+	const line = `the schema has no name for fields of records, which were written without them tag=tag field=extra count=`
+	s := settings{"format": "avro", "schema_str": seqSchema, "schema_id": "3"}
+	inBubble(t, s, func(b *bench) {
+		b.flush(chunk, true, OK)
+		if got := b.net.Messages(); len(got) != 4 || got[3].Value != "\x00\x00\x00\x00\x03\x02b" {
+			t.Errorf("%+v", got)
+		}
+		b.flush(chunk, true, OK)
+		if b.host.count(line+"3") != 1 || b.host.count("field=extra") != 1 {
+			t.Errorf("%q", b.host.lines)
+		}
+		time.Sleep(2 * time.Minute)
+		if m := b.Metrics(); m.FieldsLeftOut != 6 || m.Rejected["unencodable"] != 0 || b.host.sum(line) != 6 || b.host.count(line) != 2 {
+			t.Errorf("%+v, %q", m, b.host.lines)
+		}
+	})
+	s["avro_unknown_fields"] = "reject"
+	inBubble(t, s, func(b *bench) {
+		b.flush(chunk, true, OK)
+		if m := b.Metrics(); m.FieldsLeftOut != 0 || m.Rejected["unencodable"] != 3 || m.Acknowledged != 1 || b.host.count(`it has no field \"extra\"`) != 1 {
+			t.Errorf("%+v, %q", m, b.host.lines)
+		}
+	})
+}
+
 // A stop does not wait for the registry.
 func TestInstance_ClosesWhileFetching(t *testing.T) {
 	url, _, _ := registry(t)

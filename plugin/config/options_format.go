@@ -61,6 +61,12 @@ var formatOptions = []Option{
 		Doc:  "The number of the schema with `format avro`, which stands in front of each message.",
 		Note: "`0` is the same as none.",
 	}, 0, 1<<31-1, func(c *Config) *int { return &c.SchemaID }),
+	choice(Option{
+		Name: "avro_unknown_fields", Default: "ignore",
+		Doc: "What becomes of fields that the schema has no name for, with `format avro`.",
+		Note: "`ignore`: the record is written without them, as by the built-in output; the log and a metric tell of them." +
+			" `reject`: the record can't be written and is a dead letter.",
+	}, unknownFields, func(c *Config) *UnknownFields { return &c.AvroUnknownFields }),
 	text(Option{
 		Name: "schema_registry_subject", Aliases: []string{"schema.registry.subject"},
 		Doc: "The subject whose schema is fetched; without it the one of `schema_id` is.",
@@ -165,8 +171,8 @@ var needs = []struct {
 		"gelf_short_message_key", "gelf_full_message_key", "gelf_level_key", "gelf_host_key", "gelf_timestamp_key",
 	}},
 	{[]Format{FormatAvro}, []string{
-		"schema_str", "schema_id", "schema_registry_subject", "schema_registry_version", "schema_registry_framing",
-		"schema_registry_url", "schema_registry_http_user", "schema_registry_http_passwd", "schema_registry_bearer_token",
+		"schema_str", "schema_id", "avro_unknown_fields", "schema_registry_subject", "schema_registry_version",
+		"schema_registry_framing", "schema_registry_url", "schema_registry_http_user", "schema_registry_http_passwd", "schema_registry_bearer_token",
 		"schema_registry_ca_file",
 	}},
 	{[]Format{FormatOTLPJSON, FormatOTLPProto}, []string{"otlp_logs_partition_by_resource"}},
