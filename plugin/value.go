@@ -127,6 +127,7 @@ func (in *Instance) startSchemas() {
 		in.log.Info("the schema is known, records are written from now on", "schema_id", id, "url", url)
 		in.postKept()
 	}, func(err error) {
-		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1, "err", err)
+		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1,
+			"err", in.cfg.HideRegistryLogin(err.Error()))
 	})
 }

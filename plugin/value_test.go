@@ -323,6 +323,23 @@ func TestInstance_WaitsForTheSchema(t *testing.T) {
 	})
 }
 
+// A registry's answer may repeat the request, and the log must not.
+func TestInstance_HidesTheRegistryLogin(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintf(w, `{"message":"%s is %s:%s %s"}`, r.Header.Get("Authorization"), user, password, strings.Repeat("x", 10000))
+	}))
+	defer s.Close()
+	login := settings{"format": "avro", "schema_registry_url": s.URL, "schema_id": "3", "schema_registry_http_user": "me", "schema_registry_http_passwd": "geheimnis"}
+	inBubble(t, login, func(b *bench) {
+		b.Close()
+		if b.host.count(" answers 401: Basic *** is me:*** xxx") == 0 || b.host.count("geheim") > 0 || b.host.count("bWU6Z2Vo") > 0 || b.host.count(strings.Repeat("x", 1000)) > 0 {
+			t.Errorf("%q", b.host.lines)
+		}
+	})
+}
+
 // An instance that goes on for another one keeps its schema, whatever the registry has by
 // now: what was not delivered must not become other messages.
 func TestReload_KeepsTheSchema(t *testing.T) {

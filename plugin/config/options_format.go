@@ -94,6 +94,8 @@ var registryOptions = []Option{
 		Name: "schema_registry_url", Aliases: []string{"schema.registry.url"},
 		Allowed: "http or https addresses, separated by commas",
 		Doc:     "Where the schema registry is; after a failure the next address is asked.",
+		Note: "A redirect is followed, but not from https to http; the login is not sent to another host. An answer may have 16 MB." +
+			" What a registry answers is logged without the login, up to 600 bytes.",
 	}, KindList, func(c *Config) *[]string { return &c.RegistryURLs }, parseURLs, joinList),
 	text(Option{
 		Name: "schema_registry_http_user", Aliases: []string{"schema.registry.http.user"},
