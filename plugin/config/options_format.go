@@ -29,7 +29,8 @@ var formatOptions = []Option{
 	text(Option{
 		Name: "gelf_short_message_key", Default: "short_message",
 		Doc:  "The top-level key that becomes `short_message` with `format gelf`.",
-		Note: "A record without it can't be written and is a dead letter.",
+		Note: "A record without it can't be written and is a dead letter. Null or a map there passes, and gives a message" +
+			" without `short_message`.",
 	}, func(c *Config) *string { return &c.GELFShortMessageKey }),
 	text(Option{
 		Name: "gelf_full_message_key", Default: "full_message",
@@ -38,8 +39,8 @@ var formatOptions = []Option{
 	text(Option{
 		Name: "gelf_level_key", Default: "level",
 		Doc: "The top-level key that becomes `level` with `format gelf`.",
-		Note: "Numbers stay, the keywords of syslog become their number, any other text stays. A level that is neither makes" +
-			" the record a dead letter.",
+		Note: "Numbers stay, the keywords of syslog become their number, any other text stays. A number below 0, a float," +
+			" a boolean, a binary value or an array makes the record a dead letter.",
 	}, func(c *Config) *string { return &c.GELFLevelKey }),
 	text(Option{
 		Name: "gelf_host_key", Default: "host",
