@@ -28,7 +28,7 @@ var formatOptions = []Option{
 	}, func(c *Config) *string { return &c.RawLogKey }),
 	text(Option{
 		Name: "gelf_short_message_key", Default: "short_message",
-		Doc:  "The top-level key that becomes `short_message` with `format gelf`.",
+		Doc: "The top-level key that becomes `short_message` with `format gelf`.",
 		Note: "A record without it can't be written and is a dead letter. Null or a map there passes, and gives a message" +
 			" without `short_message`.",
 	}, func(c *Config) *string { return &c.GELFShortMessageKey }),
