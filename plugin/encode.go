@@ -20,10 +20,13 @@ type encoder struct {
 	value   format.Encoder
 	bundler format.Bundler
 	// tagged is value, if its format has a place for the tag; nil otherwise.
-	tagged   tagWriter
-	schemas  *schema.Source // nil unless the format needs a schema
-	router   *format.Router
-	envelope *format.Envelope // nil: the router is enough
+	tagged  tagWriter
+	schemas *schema.Source // nil unless the format needs a schema
+	// avro is value, if that is of this format; refuseUnknown makes it strict.
+	avro          *format.Avro
+	refuseUnknown bool
+	router        *format.Router
+	envelope      *format.Envelope // nil: the router is enough
 	// ownKeys takes the keys from the bundler instead of the router.
 	ownKeys bool
 	// eventTime gives the message the time of the record, not of producing.
@@ -53,6 +56,7 @@ type faults struct {
 	refusedLimit  bool // … because there are too many topics already
 	topicGaps     int  // records that went there because they lack a field of topic_template
 	badPartitions int  // records that name something that is no partition
+	leftOut       format.LeftOut
 }
 
 // unusable is an entry of a chunk that gives no message.
@@ -91,15 +95,16 @@ func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	value := newValueEncoder(c)
 	tagged, _ := value.(tagWriter)
 	return &encoder{
-		value:     value,
-		bundler:   newBundler(c),
-		tagged:    tagged,
-		schemas:   schemas,
-		router:    router,
-		envelope:  envelope,
-		ownKeys:   c.OTLPPartitionByResource,
-		eventTime: c.MessageTimestamp == config.MessageTimestampEvent,
-		topics:    map[string]int32{},
+		value:         value,
+		bundler:       newBundler(c),
+		tagged:        tagged,
+		schemas:       schemas,
+		refuseUnknown: c.AvroUnknownFields == config.UnknownReject,
+		router:        router,
+		envelope:      envelope,
+		ownKeys:       c.OTLPPartitionByResource,
+		eventTime:     c.MessageTimestamp == config.MessageTimestampEvent,
+		topics:        map[string]int32{},
 	}, nil
 }
 
@@ -160,6 +165,9 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	if e.bundler != nil {
 		*entry = first
 		e.bundles(entry, &route)
+	}
+	if e.avro != nil {
+		e.faults.leftOut = e.avro.Left()
 	}
 	*entry = chunk.Entry{} // the chunk is not ours to keep
 	if e.envelope != nil {

@@ -82,6 +82,7 @@ type counts struct {
 	rejected                 sync.Map     // records by deadletter.Kind: *atomic.Int64
 	ok, retried, undecodable atomic.Int64 // chunks
 	forgotten                atomic.Int64 // chunks in state_path that are no section's
+	leftOut                  atomic.Int64 // fields that the schema has no name for
 }
 
 // job is one flush call on its way to a goroutine of ours and back.

@@ -1,6 +1,9 @@
 package plugin
 
-import "out_kafka_reconnect/plugin/metrics"
+import (
+	"out_kafka_reconnect/plugin/metrics"
+	"out_kafka_reconnect/reconnect/fsm"
+)
 
 // Metrics implements metrics.Source.
 func (in *Instance) Metrics() metrics.Sample {
@@ -15,8 +18,10 @@ func (in *Instance) Metrics() metrics.Sample {
 		Acknowledged:       held.Acked,
 		Open:               held.Open,
 		Rejected:           c.rejectedByKind(),
+		FieldsLeftOut:      c.leftOut.Load(),
 		DuplicatesAvoided:  held.Avoided,
 		PossibleDuplicates: held.Doubtful,
+		Returned:           map[string]int64{},
 		DeadLetters:        map[string]int64{},
 		QueueBytes:         held.Queued,
 		Receipts:           in.ledger.Len(),
@@ -24,6 +29,9 @@ func (in *Instance) Metrics() metrics.Sample {
 		ChunksOK:           c.ok.Load(),
 		ChunksRetried:      c.retried.Load(),
 		ChunksError:        c.undecodable.Load(),
+	}
+	for _, class := range fsm.Classes() {
+		s.Returned[class.String()] = held.Returned[class]
 	}
 	if in.clerk.file != nil {
 		s.DeadLetters["file"] = in.clerk.written.Load()

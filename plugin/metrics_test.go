@@ -37,6 +37,9 @@ func TestInstance_Metrics(t *testing.T) {
 		}
 		b.net.Set(reconnecttest.Down)
 		time.Sleep(10 * time.Second)
+		if got, ok := b.Metrics().Returned["transient"]; got != 0 || !ok {
+			t.Errorf("%d records came back, %v", got, ok)
+		}
 		b.net.Set(reconnecttest.Serving)
 		time.Sleep(10 * time.Second)
 		if m := b.Metrics(); m.Outages != 1 || m.OutageTime < 10*time.Second || m.OutageTime > 20*time.Second || m.ConnectSuccesses != 2 || m.ConnectFailures < 5 {

@@ -93,7 +93,8 @@ func (e *encoder) ready() bool {
 	if s == nil {
 		return false
 	}
-	e.value = format.NewAvro(s)
+	e.avro = format.NewAvro(format.AvroConfig{Schema: s, RefuseUnknown: e.refuseUnknown})
+	e.value = e.avro
 	return true
 }
 
@@ -126,6 +127,7 @@ func (in *Instance) startSchemas() {
 		in.log.Info("the schema is known, records are written from now on", "schema_id", id, "url", url)
 		in.postKept()
 	}, func(err error) {
-		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1, "err", err)
+		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1,
+			"err", in.cfg.HideRegistryLogin(err.Error()))
 	})
 }

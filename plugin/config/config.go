@@ -67,6 +67,8 @@ type Config struct {
 	// SchemaText and SchemaID are the schema of FormatAvro; if one is missing it is fetched.
 	SchemaText string
 	SchemaID   int
+	// AvroUnknownFields says what becomes of fields that it has no name for.
+	AvroUnknownFields UnknownFields
 	// SchemaSubject and SchemaVersion say which schema is fetched; without a subject that of
 	// SchemaID is. The version may be VersionLatest.
 	SchemaSubject string
@@ -258,6 +260,22 @@ var invalidUTF8 = []string{"replace", "remove", "refuse"}
 
 // String gives the word used in the section.
 func (u InvalidUTF8) String() string { return word(invalidUTF8, u) }
+
+// UnknownFields says what becomes of fields that a schema has no name for.
+type UnknownFields uint8
+
+// The ways to treat them.
+const (
+	// UnknownIgnore leaves them out of the message.
+	UnknownIgnore UnknownFields = iota
+	// UnknownReject makes a dead letter of the record.
+	UnknownReject
+)
+
+var unknownFields = []string{"ignore", "reject"}
+
+// String gives the word used in the section.
+func (u UnknownFields) String() string { return word(unknownFields, u) }
 
 // framing is what stands in front of an Avro message. There is one kind.
 type framing uint8

@@ -1,12 +1,14 @@
 package delivery
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
 )
 
 // Sender hands batches to Kafka: the supervisor.
@@ -156,6 +158,8 @@ type Counts struct {
 	Avoided int64
 	// Letters were acknowledged by the dead-letter topic.
 	Letters int64
+	// Returned messages came back and are sent again, by why: a message counts each time.
+	Returned map[fsm.Class]int64
 }
 
 // Status is what a courier holds at a moment.
@@ -177,6 +181,7 @@ func New(o Options, s Sender) *Courier {
 		o: o, sender: s,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		hands: map[string]int{}, barred: map[string]*bar{}, troubled: map[string]*trouble{},
+		counts: Counts{Returned: map[fsm.Class]int64{}},
 	}
 	go c.run()
 	return c
@@ -405,6 +410,7 @@ func (c *Courier) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := Status{Counts: c.counts, Queued: c.queued, Receipts: c.receipts, Open: c.openMessages, Owned: c.owned}
+	s.Returned = maps.Clone(s.Returned)
 	for t := range c.troubled {
 		s.Topics = append(s.Topics, t)
 	}

@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -348,6 +349,19 @@ func TestCourier_SendsOnlyWhatCameBack(t *testing.T) {
 		time.Sleep(againMin)
 		r.wantSent("t:2 t:4")[0].report(nil)
 		r.wantComplete(x, true)
+	})
+}
+
+// What comes back is counted each time, by class; what is written or given up did not come back.
+func TestCourier_CountsWhatCameBack(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.post("a", "t:1", "t:2", "t:3", "t:4", "t:5")
+		r.wantSent("t:1 t:2 t:3 t:4 t:5")[0].report(map[int]reconnect.Failure{0: persisted, 1: transient, 2: refused, 3: tooLarge})
+		r.wantSent("t:4")[0].report(nil)
+		r.wantSent("t:2")[0].all(transient)
+		if got, want := r.Status().Returned, (map[fsm.Class]int64{fsm.ClassTransient: 2, fsm.ClassRecord: 1}); !maps.Equal(got, want) {
+			t.Errorf("%v; want %v", got, want)
+		}
 	})
 }
 

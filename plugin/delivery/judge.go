@@ -72,6 +72,9 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 		f := &r.failures[i]
 		v := c.judge(p, f, topicOf(r.left, i), r.left.Messages[i].Partition)
 		lists[v] = append(lists[v], i)
+		if p.letters == nil && v != written && v != never {
+			c.counts.Returned[f.Class]++
+		}
 		if f.Status == reconnect.PossiblyPersisted && v != never {
 			c.counts.Doubtful++
 		}

@@ -29,6 +29,12 @@ type Sample struct {
 	Open         int
 	// Rejected counts records that can never be written, by class of the reason.
 	Rejected map[string]int64
+	// Returned counts records that came back from the client and are sent again, each time, by
+	// the class of the error.
+	Returned map[string]int64
+	// FieldsLeftOut counts fields of records that were written without them, as the schema has
+	// no name for them.
+	FieldsLeftOut int64
 	// DuplicatesAvoided counts records that a retry of their chunk did not send again, because
 	// an attempt before it had brought them to the brokers.
 	DuplicatesAvoided int64
