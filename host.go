@@ -113,6 +113,9 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		Registry: &instances,
 	})
 	if err != nil {
+		if heir != nil {
+			instances.PutBack(heir)
+		}
 		refuse(log, err)
 	}
 	return in, err

@@ -71,8 +71,9 @@ type Instance struct {
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
 	slow     atomic.Bool
 	reload   announcement
-	counts   counts
-	registry *Registry // nil: there are no others
+	counts   *counts
+	clients  clientCounts // those of the clients before
+	registry *Registry    // nil: there are no others
 	// panicked limits the stack traces to one.
 	panicked sync.Once
 }
@@ -83,6 +84,13 @@ type counts struct {
 	ok, retried, undecodable atomic.Int64 // chunks
 	forgotten                atomic.Int64 // chunks in state_path that are no section's
 	leftOut                  atomic.Int64 // fields that the schema has no name for
+}
+
+// clientCounts is what the metrics tell of the clients that the section had, one after the other.
+type clientCounts struct {
+	outages                           int
+	outageTime                        time.Duration
+	connectSuccesses, connectFailures uint64
 }
 
 // job is one flush call on its way to a goroutine of ours and back.
@@ -114,12 +122,14 @@ func New(o Options) (*Instance, error) {
 		log:      log,
 		quiet:    newQuiet(log),
 		latency:  metrics.NewLatency(),
+		counts:   &counts{},
 		jobs:     make(chan *job),
 		closing:  make(chan struct{}),
 		gone:     make(chan struct{}),
 	}
 	if o.Heir != nil {
 		in.quiet = o.Heir.quiet // what was told a moment ago is not told again
+		in.counts, in.latency = o.Heir.counts, o.Heir.latency
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
@@ -205,9 +215,9 @@ func (in *Instance) inherit(old *Instance) {
 	for _, l := range old.clerk.close() {
 		in.clerk.keep(l)
 	}
-	if in.cfg.StatePath != old.cfg.StatePath {
-		in.log.Warn("state_path is used from the next start on, not from a reload on", "state_path", in.cfg.StatePath)
-	}
+	in.clerk.written.Add(old.clerk.written.Load())
+	in.clients = old.clientCounts()
+	in.custody.inherit(in.cfg, in.quiet, in.log)
 	in.log.Info("going on after a hot reload with other settings")
 	if old.end() {
 		go func() {
@@ -340,13 +350,10 @@ func (in *Instance) close(last func()) {
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
 	in.clerk.close()
 	st := in.courier.Status()
-	onDisk := in.custody.onDisk()
-	if lost := st.Owned - onDisk; lost > 0 {
+	if lost := st.Owned - in.custody.onDisk(); lost > 0 {
 		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", lost)
 	}
-	if onDisk > 0 {
-		in.log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start", "chunks", onDisk)
-	}
+	in.custody.tellLeft(in.cfg, in.log)
 	last()
 	in.closeState()
 	in.log.Info("stopped",

@@ -7,14 +7,14 @@ import (
 
 // Metrics implements metrics.Source.
 func (in *Instance) Metrics() metrics.Sample {
-	st, held := in.sup.Status(), in.courier.Status()
-	c := &in.counts
+	state, clients, held := in.sup.Status().State, in.clientCounts(), in.courier.Status()
+	c := in.counts
 	s := metrics.Sample{
-		State:              st.State,
-		Outages:            st.Outages,
-		OutageTime:         st.DownTotal,
-		ConnectSuccesses:   st.ConnectSuccesses,
-		ConnectFailures:    st.ConnectFailures,
+		State:              state,
+		Outages:            clients.outages,
+		OutageTime:         clients.outageTime,
+		ConnectSuccesses:   clients.connectSuccesses,
+		ConnectFailures:    clients.connectFailures,
 		Acknowledged:       held.Acked,
 		Open:               held.Open,
 		Rejected:           c.rejectedByKind(),
@@ -40,4 +40,14 @@ func (in *Instance) Metrics() metrics.Sample {
 		s.DeadLetters["topic"] = held.Letters
 	}
 	return s
+}
+
+// clientCounts adds what the client has counted to what those before it had.
+func (in *Instance) clientCounts() clientCounts {
+	st, c := in.sup.Status(), in.clients
+	c.outages += st.Outages
+	c.connectSuccesses += st.ConnectSuccesses
+	c.connectFailures += st.ConnectFailures
+	c.outageTime += st.DownTotal
+	return c
 }
