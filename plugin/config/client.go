@@ -123,6 +123,7 @@ func (d *decoder) addClientProperty(p clientProperty) {
 	if err := d.verdict(p, listed.kind); err != nil {
 		text := p.shown() + " " + err.Error()
 		if !d.forgives(p.name) {
+			d.bad[rdkafkaPrefix+p.name] = true
 			d.fault(p.key, text)
 			return
 		}

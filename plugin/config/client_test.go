@@ -38,6 +38,8 @@ func TestProperties_OfTheSection(t *testing.T) {
 		"rdkafka.client.id", "theirs",
 		"rdkafka.delivery.timeout.ms", "60000",
 		"rdkafka.linger.ms", "50",
+		"rdkafka.security.protocol", "sasl_ssl",
+		"rdkafka.sasl.mechanism", "PLAIN",
 		"rdkafka.sasl.username", "$ConnectionString",
 		"rdkafka.sasl.password", `Endpoint=sb://x/;Key="a,b\`,
 		"RDKAFKA.Acks", "ALL",
@@ -90,7 +92,7 @@ func TestProperties_EveryAliasIsOneProperty(t *testing.T) {
 		if canonical(n.name) == "sasl.mechanisms" {
 			value = "PLAIN"
 		}
-		c := mustDecode(t, minimal.with("rdkafka."+n.name, value, "rdkafka."+n.alias, value))
+		c := mustDecode(t, minimal.with("strict", "off", "rdkafka."+n.name, value, "rdkafka."+n.alias, value))
 		var found []string
 		for _, p := range c.Properties() {
 			if p.Name == n.name || p.Name == n.alias {
@@ -194,9 +196,10 @@ func TestSplitItems(t *testing.T) {
 func ExampleConfig_Summary() {
 	c, err := Decode(GetterFunc(func(name string) string {
 		return map[string]string{
-			"brokers": "kafka-1:9092", "reconnect_backoff_max": "30s", "rdkafka.sasl.password": "geheim",
+			"brokers": "kafka-1:9092", "reconnect_backoff_max": "30s", "rdkafka.sasl.mechanism": "PLAIN",
+			"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.username": "me", "rdkafka.sasl.password": "geheim",
 		}[name]
 	}), nil)
 	fmt.Println(c.Summary(), err)
-	// Output: brokers=kafka-1:9092 reconnect_backoff_max=30s rdkafka.sasl.password=*** <nil>
+	// Output: brokers=kafka-1:9092 reconnect_backoff_max=30s rdkafka.security.protocol=sasl_ssl rdkafka.sasl.mechanism=PLAIN rdkafka.sasl.username=me rdkafka.sasl.password=*** <nil>
 }

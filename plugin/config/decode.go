@@ -13,8 +13,8 @@ type decoder struct {
 	// text is what the section says, by the option's Name; key is the spelling that
 	// the section used for it.
 	text, key map[string]string
-	// bad holds the options whose value was refused; comparing them with others would
-	// only add noise.
+	// bad holds the options and, as rdkafka.<name>, the properties whose value was refused;
+	// comparing them with others would only add noise.
 	bad map[string]bool
 	// client are the properties of librdkafka that the section sets.
 	client []clientProperty

@@ -314,7 +314,9 @@ var clientFaults = []faultCase{
 		`rdkafka_options: item 3: is not name=value; a comma inside a value is written "\,"`,
 		`rdkafka_options: linger.ms: has no value; an environment variable that is not set gives none`,
 	}},
-	{"comma in a password", section{"rdkafka_options": "sasl.password=ab,cdef=gh, ij"}, []string{
+	{"comma in a password", section{
+		"rdkafka_options": "sasl.password=ab,cdef=gh, ij, sasl.username=me", "rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "PLAIN",
+	}, []string{
 		`rdkafka_options: item 2: *** is refused by librdkafka:` +
 			` No such configuration property: "***"; a comma inside a value is written "\,"`,
 		`rdkafka_options: item 3: is not name=value; a comma inside a value is written "\,"`,
@@ -355,13 +357,19 @@ var clientFaults = []faultCase{
 		"sasl_password_file: contradicts rdkafka.sasl.password; keep one of them",
 	}},
 	{"password in place of its file", section{"sasl_password_file": "geheim"}, []string{"sasl_password_file: *** is no absolute path of a file"}},
-	{"password in the address of the tokens", section{"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token"}, []string{
+	{"password in the address of the tokens", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token",
+	}, []string{
 		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and" +
 			" rdkafka.sasl.oauthbearer.client.secret",
 	}},
 	{"no tokens", section{"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER"}, []string{
 		`rdkafka.sasl.mechanism: "OAUTHBEARER" needs a source of tokens: set rdkafka.sasl.oauthbearer.method to oidc with the keys` +
 			` of the server, or aws_msk_iam; for tests only there is rdkafka.enable.sasl.oauthbearer.unsecure.jwt`,
+	}},
+	{"key without its certificate", section{"rdkafka.security.protocol": "ssl", "rdkafka.ssl.key.location": "/k"}, []string{
+		"rdkafka.ssl.key.location: has no effect without its certificate: set rdkafka.ssl.certificate.location (strict off: only a warning)",
 	}},
 	{"IAM without ARN", section{"aws_msk_iam": "true", "strict": "off"}, []string{
 		`aws_msk_iam: "true" needs aws_msk_iam_cluster_arn, to know the region`,

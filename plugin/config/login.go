@@ -39,7 +39,7 @@ func (d *decoder) impliedByIAM() {
 		return
 	}
 	for _, p := range []clientProperty{
-		{name: propertyProtocol, value: "sasl_ssl"},
+		{name: propertyProtocol, value: protocolLoginTLS},
 		{name: propertyMechanism, value: mechanismOAuth},
 	} {
 		if _, ok := d.find(p.name); !ok {
@@ -65,7 +65,7 @@ func (d *decoder) validateIAM() {
 		property, needs string
 		right           func(value string) bool
 	}{
-		{propertyProtocol, "sasl_ssl", func(string) bool { return d.protocol() == "sasl_ssl" }},
+		{propertyProtocol, protocolLoginTLS, func(string) bool { return d.protocol() == protocolLoginTLS }},
 		{propertyMechanism, mechanismOAuth, func(v string) bool { return strings.TrimSpace(v) == mechanismOAuth }},
 		{propertyMethod, "the method default", func(v string) bool { return v == "default" }},
 		{propertyUnsecured, "it to be false", isFalse},
@@ -81,7 +81,7 @@ func (d *decoder) protocol() string {
 	if p, ok := d.find(propertyProtocol); ok {
 		return strings.ToLower(strings.TrimSpace(p.value))
 	}
-	return "plaintext"
+	return protocolPlain
 }
 
 // mechanisms are the SASL mechanisms that librdkafka can have, with the feature that

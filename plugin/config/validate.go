@@ -19,6 +19,7 @@ func (d *decoder) validate() {
 	d.validateRouting()
 	d.validateDeadLetters()
 	d.validateLogin()
+	d.validateProtocol()
 }
 
 // validateBrokers makes sure that there is one, from either key.
