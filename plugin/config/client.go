@@ -148,10 +148,8 @@ func (d *decoder) verdict(p clientProperty, kind string) error {
 	if strings.HasPrefix(strings.ToLower(p.name), unitTestPrefix) {
 		return errors.New("is refused: it is for librdkafka's own unit tests")
 	}
-	if kind == kindInteger {
-		if err := checkInteger(p.value); err != nil {
-			return err
-		}
+	if err := checkNumber(kind, p.value); err != nil {
+		return err
 	}
 	if d.checker == nil {
 		return nil
@@ -170,13 +168,40 @@ func (d *decoder) verdict(p clientProperty, kind string) error {
 	return errors.New("is refused by librdkafka: " + oneLine(reason))
 }
 
-// checkInteger refuses what librdkafka would read only in part: it takes 30s for 30,
-// and that as milliseconds. Words, such as acks "all", are left to librdkafka.
-func checkInteger(value string) error {
-	s := strings.TrimSpace(value)
-	if s == "" || !strings.ContainsRune("+-0123456789", rune(s[0])) {
+// checkNumber refuses what librdkafka would read only in part: it takes 30s for 30, and
+// that as milliseconds. Words, such as acks "all", are left to librdkafka.
+func checkNumber(kind, value string) error {
+	s := strings.ToLower(strings.TrimSpace(value))
+	switch {
+	case s == "":
 		return nil
+	case kind == kindInteger && strings.ContainsRune("+-0123456789", rune(s[0])):
+		return checkInteger(s)
+	case kind == kindFloat:
+		return checkFloat(s)
 	}
+	return nil
+}
+
+// checkFloat is for the kind float, which C reads as text in front of anything else: also
+// what is no number, which is in every range.
+func checkFloat(s string) error {
+	unsigned := strings.TrimLeft(s, "+-")
+	digits := strings.ContainsRune("+-.0123456789", rune(s[0]))
+	if !digits && !strings.HasPrefix(unsigned, "inf") && !strings.HasPrefix(unsigned, "nan") {
+		return nil // librdkafka refuses it
+	}
+	_, errWhole := integer(s)
+	n, err := strconv.ParseFloat(s, 64)
+	if errWhole != nil && (err != nil || math.IsInf(n, 0) || math.IsNaN(n) || strings.Contains(s, "_")) {
+		return errors.New("is not a number; librdkafka takes no units and would drop what follows the digits;" +
+			" a fraction is written with a point")
+	}
+	return nil
+}
+
+// checkInteger is the same for whole numbers.
+func checkInteger(s string) error {
 	n, err := integer(s)
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && (n < math.MinInt32 || n > math.MaxInt32):

@@ -289,6 +289,14 @@ var clientFaults = []faultCase{
 		`rdkafka.message.timeout.ms: "30s" is not a whole number;` +
 			` librdkafka takes no units and would drop what follows the digits`,
 	}},
+	{"unit of a float", section{"rdkafka.linger.ms": "30s"}, []string{
+		`rdkafka.linger.ms: "30s" is not a number; librdkafka takes no units and would drop what follows the digits;` +
+			` a fraction is written with a point`,
+	}},
+	{"comma in a float", section{"rdkafka.queue.buffering.max.ms": "0,5"}, []string{
+		`rdkafka.queue.buffering.max.ms: "0,5" is not a number; librdkafka takes no units and would drop what follows the digits;` +
+			` a fraction is written with a point`,
+	}},
 	{"range", section{"rdkafka.retries": "3000000000", "rdkafka.batch.size": "99999999999999999999"}, []string{
 		`rdkafka.retries: "3000000000" is out of the range of a 32-bit number`,
 		`rdkafka.batch.size: "99999999999999999999" is out of the range of a 32-bit number`,
