@@ -87,6 +87,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		refuse(log, err)
 		return nil, err
 	}
+	relay.Hide(cfg.Concealed()...)
 	client := clientOptions(cfg)
 	if err := rdkafka.CheckAll(client.Properties, client.Files); err != nil {
 		refuse(log, err)

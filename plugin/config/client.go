@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,12 @@ type clientProperty struct {
 }
 
 // shown is the value as messages print it.
-func (p clientProperty) shown() string { return shown(p.value, p.secret) }
+func (p clientProperty) shown() string {
+	if p.secret {
+		return hidden
+	}
+	return shown(p.value)
+}
 
 // readClientProperties asks for every property that librdkafka knows and reads the
 // catch-all, and keeps what may be applied in d.client.
@@ -66,8 +72,28 @@ func (d *decoder) readCatchAll(text string) {
 			d.fault(p.key, "has no value; an environment variable that is not set gives none")
 			continue
 		}
+		if swallowed := nextItem(p.value); swallowed != "" {
+			d.fault(p.key, "has a further property in its value, "+swallowed+`; items are separated by commas`)
+			continue
+		}
 		d.addClientProperty(p)
 	}
+}
+
+// otherSeparator finds what separates items elsewhere, with the name behind it.
+var otherSeparator = regexp.MustCompile(`[;|&\s]\s*(?:rdkafka\.)?([\w.]+)\s*=`)
+
+// nextItem gives the name of a property that a value of rdkafka_options has swallowed, as it is
+// separated by something else than a comma. Names that librdkafka does not know are part of a
+// value, as in connection strings.
+func nextItem(value string) string {
+	for _, match := range otherSeparator.FindAllStringSubmatch(value, -1) {
+		name := strings.ToLower(match[1])
+		if _, known := propertyByName[name]; known {
+			return name
+		}
+	}
+	return ""
 }
 
 // splitItems splits at commas. A backslash takes its meaning from a comma and from a
@@ -159,13 +185,22 @@ func (d *decoder) verdict(p clientProperty, kind string) error {
 		return nil
 	}
 	reason := err.Error()
-	if p.secret {
-		reason = scrub(reason, p.value)
-	}
-	if p.anonymous {
-		reason = scrub(reason, p.name) + `; a comma inside a value is written "\,"`
+	switch {
+	case p.anonymous:
+		reason = d.unrevealing(reason, otherText) + `; a comma inside a value is written "\,"`
+	case p.secret:
+		reason = d.unrevealing(reason, p.name)
 	}
 	return errors.New("is refused by librdkafka: " + oneLine(reason))
+}
+
+// unrevealing leaves of a reason what librdkafka says of any other value of the property too.
+func (d *decoder) unrevealing(reason, name string) string {
+	err := d.checker.CheckProperty(name, otherText)
+	if err == nil {
+		return hidden
+	}
+	return common(reason, err.Error())
 }
 
 // checkNumber refuses what librdkafka would read only in part: it takes 30s for 30, and

@@ -76,7 +76,7 @@ func (d *decoder) apply(o Option, value, key string) {
 	if err == nil {
 		return
 	}
-	text := shown(value, o.Secret || holdsPassword(value)) + " " + err.Error()
+	text := told(value, o.Secret, err)
 	if _, unknown := errors.AsType[unknownWord](err); unknown && o.Lenient && !d.cfg.Strict {
 		d.warn(key + " " + text + "; it is taken for " + o.Default + ", as in the built-in output")
 		return
@@ -152,7 +152,7 @@ func (d *decoder) summarize() string {
 			_ = o.set(&plain, o.Default) // readOptions has reported it
 		}
 		if value := o.get(d.cfg); value != o.get(&plain) {
-			add(o.Name, value, o.Secret || holdsPassword(value))
+			add(o.Name, value, o.Secret || holdsSecret(value))
 		}
 	}
 	for _, p := range d.client {

@@ -18,6 +18,10 @@ var verdicts = library{
 		"dr_cb=x":                          `Property "dr_cb" must be set through dedicated .._set_..() function`,
 		"socket.keepalive.enable=yes":      `Expected bool value for "socket.keepalive.enable": true or false`,
 		"sasl.password=open sesame, sadly": `Invalid value for configuration property "sasl.password": open sesame, sa`,
+		"sasl.password=" + otherText:       `Invalid value for configuration property "sasl.password": ` + otherText,
+		"ssl.key.password=kafka":           "Keys are not supported, see https://github.com/confluentinc/librdkafka/wiki",
+		"ssl.key.password=" + otherText:    "Keys are not supported, see https://github.com/confluentinc/librdkafka/wiki",
+		"sasl.oauthbearer.config=short":    "No, short",
 	},
 }
 
@@ -262,6 +266,9 @@ var sectionFaults = []faultCase{
 	{"registry's address", section{"schema_registry_url": "http://r, r:8081"}, []string{
 		`schema_registry_url: "http://r, r:8081" has "r:8081", which is no http or https address`,
 	}},
+	{"token in the registry's address", section{"schema_registry_url": "http://r/?token=geheim"}, []string{
+		"schema_registry_url: *** has a query; a token belongs into schema_registry_bearer_token",
+	}},
 	{"no address of a registry", section{"schema_registry_url": ","}, []string{
 		`schema_registry_url: "," names no address; write for example http://registry:8081`,
 	}},
@@ -369,8 +376,33 @@ var clientFaults = []faultCase{
 		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
 		"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token",
 	}, []string{
-		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and" +
-			" rdkafka.sasl.oauthbearer.client.secret",
+		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; a secret belongs into" +
+			" rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret",
+	}},
+	{"secret in the address of the tokens", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://login/token?scope=logs&client_secret=geheim",
+	}, []string{
+		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** has a query that may hold a secret, and librdkafka prints the address in its" +
+			" errors; a secret belongs into rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret; allowed in the" +
+			" query: api-version, audience, client_id, grant_type, realm, resource, scope, tenant, version",
+	}},
+	{"words of a secret in librdkafka's text", section{
+		"rdkafka.security.protocol": "ssl", "rdkafka.ssl.key.location": "/k", "rdkafka.ssl.certificate.location": "/c",
+		"rdkafka.ssl.key.password": "kafka",
+	}, []string{
+		"rdkafka.ssl.key.password: *** is refused by librdkafka: Keys are not supported, see https://github.com/confluentinc/librdkafka/wiki",
+	}},
+	{"text with nothing but a secret", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.sasl.oauthbearer.config": "short",
+	}, []string{"rdkafka.sasl.oauthbearer.config: *** is refused by librdkafka: ***"}},
+	{"semicolons between properties", section{
+		"rdkafka_options": "sasl.username=u; sasl.password=geheim, linger.ms=5 acks=1", "rdkafka.security.protocol": "sasl_ssl",
+		"rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+	}, []string{
+		"rdkafka_options: sasl.username: has a further property in its value, sasl.password; items are separated by commas",
+		"rdkafka_options: linger.ms: has a further property in its value, acks; items are separated by commas",
 	}},
 	{"no tokens", section{"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER"}, []string{
 		`rdkafka.sasl.mechanism: "OAUTHBEARER" needs a source of tokens: set rdkafka.sasl.oauthbearer.method to oidc with the keys` +

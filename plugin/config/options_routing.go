@@ -144,7 +144,7 @@ func parseTopicTemplate(text string) (string, error) {
 			continue
 		}
 		if err := CheckTopic(p.Text); err != nil {
-			return "", fmt.Errorf("holds %s, which no topic can (%w)", quote(p.Text), err)
+			return "", fmt.Errorf("holds %s, which no topic can (%w)", shown(p.Text), err)
 		}
 	}
 	return text, nil

@@ -179,7 +179,7 @@ func parseTopics(text string) ([]string, error) {
 	var bad []string
 	for _, t := range topics {
 		if err := CheckTopic(strings.ReplaceAll(t, foreignSlash, "-")); err != nil {
-			bad = append(bad, fmt.Sprintf("%s (%v)", shown(t, holdsPassword(t)), err))
+			bad = append(bad, fmt.Sprintf("%s (%v)", shown(t), err))
 		}
 	}
 	if bad != nil {
@@ -209,7 +209,7 @@ func checkBrokers(list, protocol string) error {
 		host := item
 		if proto, rest, ok := strings.Cut(item, "://"); ok {
 			if !strings.EqualFold(proto, protocol) {
-				return fmt.Errorf("has the protocol of %s, but security.protocol is %s", quote(item), protocol)
+				return fmt.Errorf("has the protocol of %s, but security.protocol is %s", shown(item), protocol)
 			}
 			host, _, _ = strings.Cut(rest, "/")
 		}
@@ -218,7 +218,7 @@ func checkBrokers(list, protocol string) error {
 			continue // no port, or a bare IPv6 address
 		}
 		if !isPort(host[colon+1:]) {
-			return fmt.Errorf("has no port between 1 and 65535 in %s", quote(item))
+			return fmt.Errorf("has no port between 1 and 65535 in %s", shown(item))
 		}
 	}
 	return nil
