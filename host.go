@@ -65,6 +65,7 @@ func hostLevel(l slog.Level) C.int {
 type librdkafka struct{}
 
 func (librdkafka) CheckProperty(name, value string) error { return rdkafka.CheckProperty(name, value) }
+func (librdkafka) CheckFile(name, path string) error      { return rdkafka.CheckFile(name, path) }
 func (librdkafka) Features() string                       { return rdkafka.Features() }
 
 // open makes an instance of the section that Fluent Bit is initialising. It logs why when

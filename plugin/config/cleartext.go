@@ -39,9 +39,7 @@ func (d *decoder) validateProtocol() {
 	if d.bad[rdkafkaPrefix+propertyProtocol] {
 		return // what was meant is not known
 	}
-	protocol := d.protocol()
-	tls := protocol == protocolTLS || protocol == protocolLoginTLS
-	login := protocol == protocolLogin || protocol == protocolLoginTLS
+	tls, login := d.secured()
 	wanted := d.wantedProtocol(tls, login)
 	for _, p := range d.client {
 		lost := ""
@@ -53,7 +51,7 @@ func (d *decoder) validateProtocol() {
 		default:
 			continue
 		}
-		text := "has no effect with security.protocol " + protocol
+		text := "has no effect with security.protocol " + d.protocol()
 		if slices.Contains(harmless, p.name) {
 			d.hint(p.key, text)
 			continue
@@ -63,6 +61,12 @@ func (d *decoder) validateProtocol() {
 	if tls {
 		d.validatePairs()
 	}
+}
+
+// secured tells what security.protocol switches on.
+func (d *decoder) secured() (tls, login bool) {
+	p := d.protocol()
+	return p == protocolTLS || p == protocolLoginTLS, p == protocolLogin || p == protocolLoginTLS
 }
 
 // wantedProtocol guesses the protocol from what the section sets.

@@ -10,6 +10,15 @@ import (
 // verdicts are texts of librdkafka 2.11.1, as it gave them.
 var verdicts = library{
 	features: bundled,
+	files: map[string]string{
+		"/etc/kafka/ca.pem":     "can't be read: no such file or directory",
+		"/etc/kafka/ca.jks":     "holds no certificate in PEM: it is a key store of Java",
+		"/etc/kafka/client.key": "can't be read: permission denied",
+		"/etc/kafka":            "is a folder, and a file is needed",
+		"/geheim/password":      "can't be read: no such file or directory",
+		"/etc/passwort":         "is empty",
+		"/etc/registry.pem":     "holds no certificate in PEM",
+	},
 	refuse: map[string]string{
 		"queue.buffering.max.ms=abc":       `Invalid value for configuration property "queue.buffering.max.ms"`,
 		"queue.buffering.max.ms=9999999":   "Configuration property \"queue.buffering.max.ms\" value 1e+07 is outside allowed range 0..900000\n",
@@ -411,6 +420,32 @@ var clientFaults = []faultCase{
 	{"key without its certificate", section{"rdkafka.security.protocol": "ssl", "rdkafka.ssl.key.location": "/k"}, []string{
 		"rdkafka.ssl.key.location: has no effect without its certificate: set rdkafka.ssl.certificate.location (strict off: only a warning)",
 	}},
+	{"files of TLS", section{
+		"rdkafka.security.protocol": "ssl", "rdkafka.ssl.ca.location": "/etc/kafka/ca.jks",
+		"rdkafka.ssl.certificate.location": "/etc/kafka", "rdkafka.ssl.key.location": "/etc/kafka/client.key", "format": "xml",
+	}, []string{
+		`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
+		`rdkafka.ssl.key.location: "/etc/kafka/client.key" can't be read: permission denied`,
+		`rdkafka.ssl.certificate.location: "/etc/kafka" is a folder, and a file is needed`,
+		`rdkafka.ssl.ca.location: "/etc/kafka/ca.jks" holds no certificate in PEM: it is a key store of Java`,
+	}},
+	{"missing authorities", section{"strict": "off", "rdkafka.security.protocol": "ssl", "rdkafka.ssl.ca.location": "/etc/kafka/ca.pem"}, []string{
+		`rdkafka.ssl.ca.location: "/etc/kafka/ca.pem" can't be read: no such file or directory`,
+	}},
+	{"files of a login", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.https.ca.location": "/etc/kafka/ca.pem", "sasl_oauthbearer_client_secret_file": "/etc/passwort",
+	}, []string{
+		`rdkafka.https.ca.location: "/etc/kafka/ca.pem" can't be read: no such file or directory`,
+		`sasl_oauthbearer_client_secret_file: "/etc/passwort" is empty`,
+	}},
+	{"password with slashes in place of its file", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "PLAIN", "rdkafka.sasl.username": "u",
+		"sasl_password_file": "/geheim/password",
+	}, []string{"sasl_password_file: *** can't be read: no such file or directory"}},
+	{"authorities of the registry", section{
+		"format": "avro", "schema_id": "7", "schema_registry_url": "https://r", "schema_registry_ca_file": "/etc/registry.pem",
+	}, []string{`schema_registry_ca_file: "/etc/registry.pem" holds no certificate in PEM`}},
 	{"IAM without ARN", section{"aws_msk_iam": "true", "strict": "off"}, []string{
 		`aws_msk_iam: "true" needs aws_msk_iam_cluster_arn, to know the region`,
 	}},

@@ -24,6 +24,13 @@ type parrot struct {
 
 func (p parrot) Features() string { return bundled }
 
+func (p parrot) CheckFile(_, path string) error {
+	if p.tame || p.rand.IntN(2) == 0 || path == "/ca" {
+		return nil
+	}
+	return refusal("can't be read: no such file or directory")
+}
+
 func (p parrot) CheckProperty(name, value string) error {
 	if p.tame {
 		return nil

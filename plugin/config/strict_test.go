@@ -207,3 +207,11 @@ func pairs(s section) []string {
 	}
 	return list
 }
+
+// A file that nobody reads may be missing.
+func TestFiles_OfWhatIsSwitchedOff(t *testing.T) {
+	checkWarnings(t, section{"rdkafka.ssl.ca.location": "/etc/kafka/ca.pem"}, []string{
+		"rdkafka.ssl.ca.location has no effect with security.protocol plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to ssl",
+	})
+}

@@ -20,6 +20,7 @@ func (d *decoder) validate() {
 	d.validateDeadLetters()
 	d.validateLogin()
 	d.validateProtocol()
+	d.validateFiles()
 }
 
 // validateBrokers makes sure that there is one, from either key.
