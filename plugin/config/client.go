@@ -40,6 +40,9 @@ func (d *decoder) readClientProperties(g Getter) {
 			d.addClientProperty(clientProperty{key: rdkafkaPrefix + n.name, name: n.name, value: value})
 		}
 	}
+	if g.Get(rdkafkaPrefix) != "" {
+		d.oversight(rdkafkaPrefix, "names no property; write rdkafka.NAME, with no blank behind the dot")
+	}
 	d.readCatchAll(d.text["rdkafka_options"])
 }
 

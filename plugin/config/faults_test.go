@@ -60,6 +60,12 @@ var sectionFaults = []faultCase{
 	{"protocol", section{"brokers": "SASL_SSL://a:1"}, []string{
 		`brokers: "SASL_SSL://a:1" has the protocol of "SASL_SSL://a:1", but security.protocol is plaintext`,
 	}},
+	{"semicolon between brokers", section{"brokers": "a:1;b:2"}, []string{
+		`brokers: "a:1;b:2" has "a:1;b:2", which is no [protocol://]host[:port]; brokers are separated by commas`,
+	}},
+	{"blank between brokers", section{"brokers": "", "rdkafka.bootstrap.servers": "a:1, b:2 c:3"}, []string{
+		`rdkafka.bootstrap.servers: "a:1, b:2 c:3" has "b:2 c:3", which is no [protocol://]host[:port]; brokers are separated by commas`,
+	}},
 	{"user in brokers", section{"brokers": "me:geheim@a:1"}, []string{
 		"brokers: *** names a user; that belongs into rdkafka.sasl.username and rdkafka.sasl.password",
 	}},

@@ -206,6 +206,9 @@ func checkBrokers(list, protocol string) error {
 		return errors.New("names a user; that belongs into rdkafka.sasl.username and rdkafka.sasl.password")
 	}
 	for _, item := range parseList(list) {
+		if strings.ContainsAny(item, " \t;|") {
+			return fmt.Errorf("has %s, which is no [protocol://]host[:port]; brokers are separated by commas", shown(item))
+		}
 		host := item
 		if proto, rest, ok := strings.Cut(item, "://"); ok {
 			if !strings.EqualFold(proto, protocol) {

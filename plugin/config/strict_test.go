@@ -73,6 +73,9 @@ var oversights = []faultCase{
 		"rdkafka.ssl.key.password: has no effect without a key: set rdkafka.ssl.key.location",
 		"rdkafka.ssl.keystore.password: has no effect without a key store: set rdkafka.ssl.keystore.location",
 	}},
+	{"prefix alone", section{"rdkafka.": "linger.ms 5"}, []string{
+		"rdkafka.: names no property; write rdkafka.NAME, with no blank behind the dot",
+	}},
 	{"names of Java clients", section{
 		"rdkafka.max.request.size": "1", "rdkafka.sasl.jaas.config": `... password="geheim";`, "rdkafka.ssl.truststore.type": "JKS",
 	}, []string{
