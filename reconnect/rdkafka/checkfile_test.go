@@ -85,3 +85,15 @@ func TestCheckFile_Unreadable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What only librdkafka finds out has the path too.
+func TestCheckAll_NamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(path, []byte(block("CERTIFICATE")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := CheckAll([]Property{{"security.protocol", "ssl"}, {"ssl.ca.location", path}}, nil)
+	if err == nil || !strings.Contains(err.Error(), `(ssl.ca.location is "`+path+`")`) {
+		t.Errorf("got %v", err)
+	}
+}
