@@ -42,7 +42,7 @@ func (d *decoder) validateProtocol() {
 	tls, login := d.secured()
 	wanted := d.wantedProtocol(tls, login)
 	for _, p := range d.client {
-		lost := ""
+		var lost string
 		switch {
 		case forTLS(p.name) && !tls:
 			lost = "so that the records go in clear text"
@@ -89,27 +89,21 @@ func (d *decoder) wantedProtocol(tls, login bool) string {
 
 // tlsPairs are properties of TLS that do nothing without one of some others.
 var tlsPairs = []struct {
-	name   []string // of which the first that is set is told
+	names  []string // of which the first that is set is told
 	needs  []string
 	advice string
 }{
-	{
-		[]string{"ssl.certificate.location", "ssl.certificate.pem"}, []string{"ssl.key.location", "ssl.key.pem"},
-		"its key: set rdkafka.ssl.key.location",
-	},
-	{
-		[]string{"ssl.key.location", "ssl.key.pem"}, []string{"ssl.certificate.location", "ssl.certificate.pem"},
-		"its certificate: set rdkafka.ssl.certificate.location",
-	},
-	{
-		[]string{"ssl.key.password"}, []string{"ssl.key.location", "ssl.key.pem"},
-		"a key: set rdkafka.ssl.key.location",
-	},
-	{
-		[]string{"ssl.keystore.password"}, []string{"ssl.keystore.location"},
-		"a key store: set rdkafka.ssl.keystore.location",
-	},
+	{tlsCertificate, tlsKey, "its key: set rdkafka.ssl.key.location"},
+	{tlsKey, tlsCertificate, "its certificate: set rdkafka.ssl.certificate.location"},
+	{[]string{"ssl.key.password"}, tlsKey, "a key: set rdkafka.ssl.key.location"},
+	{[]string{"ssl.keystore.password"}, []string{"ssl.keystore.location"}, "a key store: set rdkafka.ssl.keystore.location"},
 }
+
+// The two halves of a client certificate.
+var (
+	tlsCertificate = []string{"ssl.certificate.location", "ssl.certificate.pem"}
+	tlsKey         = []string{"ssl.key.location", "ssl.key.pem"}
+)
 
 // validatePairs looks for one half of a client certificate: librdkafka shows none then.
 func (d *decoder) validatePairs() {
@@ -117,7 +111,7 @@ func (d *decoder) validatePairs() {
 		return
 	}
 	for _, pair := range tlsPairs {
-		p, ok := d.first(pair.name)
+		p, ok := d.first(pair.names)
 		if _, complete := d.first(pair.needs); ok && !complete {
 			d.oversight(p.key, "has no effect without "+pair.advice)
 		}
