@@ -65,6 +65,7 @@ func hostLevel(l slog.Level) C.int {
 type librdkafka struct{}
 
 func (librdkafka) CheckProperty(name, value string) error { return rdkafka.CheckProperty(name, value) }
+func (librdkafka) CheckFile(name, path string) error      { return rdkafka.CheckFile(name, path) }
 func (librdkafka) Features() string                       { return rdkafka.Features() }
 
 // open makes an instance of the section that Fluent Bit is initialising. It logs why when
@@ -87,6 +88,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		refuse(log, err)
 		return nil, err
 	}
+	relay.Hide(cfg.Concealed()...)
 	client := clientOptions(cfg)
 	if err := rdkafka.CheckAll(client.Properties, client.Files); err != nil {
 		refuse(log, err)

@@ -55,6 +55,7 @@ type faults struct {
 	refusedTopic  string
 	refusedLimit  bool // … because there are too many topics already
 	topicGaps     int  // records that went there because they lack a field of topic_template
+	keyGaps       int  // records that lack a field of message_key_template
 	badPartitions int  // records that name something that is no partition
 	leftOut       format.LeftOut
 }
@@ -244,6 +245,9 @@ func (e *encoder) message(start int, entry *chunk.Entry, route *format.Route) {
 	}
 	if route.Refusal != format.NotRefused {
 		e.faults.noteRefusal(route)
+	}
+	if route.KeyGap {
+		e.faults.keyGaps++
 	}
 	b.Messages = append(b.Messages, m)
 	if e.envelope != nil {

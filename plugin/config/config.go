@@ -18,11 +18,15 @@ type GetterFunc func(name string) string
 // Get calls f.
 func (f GetterFunc) Get(name string) string { return f(name) }
 
-// Checker is librdkafka's own judgement, which this package can't have without cgo.
+// Checker is the judgement of librdkafka, which this package can't have without cgo, and of
+// the files that it reads.
 type Checker interface {
 	// CheckProperty says whether librdkafka takes the value for the property, and if
 	// not, in librdkafka's words why.
 	CheckProperty(name, value string) error
+	// CheckFile says whether librdkafka can use the file that the property names, or that holds
+	// its value, and if not, why: the error continues the sentence that begins with the path.
+	CheckFile(name, path string) error
 	// Features is the value of the property builtin.features: a comma-separated list.
 	Features() string
 }

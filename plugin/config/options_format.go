@@ -154,8 +154,10 @@ func parseURLs(text string) ([]string, error) {
 		switch {
 		case strings.Contains(item, "@"): // first, for the other error quotes it
 			return nil, errors.New("names a user; that belongs into schema_registry_http_user and schema_registry_http_passwd")
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "":
-			return nil, fmt.Errorf("has %s, which is no http or https address", quote(item))
+		case err == nil && u.RawQuery != "":
+			return nil, errors.New("has a query; a token belongs into schema_registry_bearer_token")
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "":
+			return nil, fmt.Errorf("has %s, which is no http or https address", shown(item))
 		}
 	}
 	return items, nil

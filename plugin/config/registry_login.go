@@ -44,3 +44,30 @@ func (c *Config) registrySecrets() (all []string) {
 	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return all
 }
+
+// scrub removes a secret from a text that may quote it whole, cut off or trimmed: no
+// run of four bytes of the secret survives. A shorter secret goes where it appears.
+func scrub(text, secret string) string {
+	const window = 4
+	if len(secret) < window {
+		if secret == "" {
+			return text
+		}
+		return strings.ReplaceAll(text, secret, hidden)
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		n := 0 // length of the longest piece of the secret that starts at i
+		for i+n < len(text) && strings.Contains(secret, text[i:i+n+1]) {
+			n++
+		}
+		if n < window {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		b.WriteString(hidden)
+		i += n
+	}
+	return b.String()
+}

@@ -78,7 +78,7 @@ func (h *fluentBit) Configure(c Conf) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(h.conf(), []byte(text), 0o644)
+	return h.writeConf(c.file(), text)
 }
 
 // SecondOutput implements Host. A file shows each flush by its growth.
