@@ -183,6 +183,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		TopicWait:    in.cfg.UnknownTopicWait,
 		BackoffMin:   in.cfg.ReconnectBackoffMin,
 		BackoffMax:   in.cfg.ReconnectBackoffMax,
+		LetterTopic:  in.cfg.DeadLetterTopic,
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
@@ -198,12 +199,10 @@ func (in *Instance) inherit(old *Instance) {
 	in.quiet.moveTo(in.log)
 	in.kept.Do(func() {}) // the courier has them
 	for _, r := range in.courier.Reconfigure(in.courierOptions(), in.sup) {
-		in.clerk.post(letters{rejected: r, list: lettersOf(r)}) // they are in the file, if there is one
+		in.clerk.inherit(lettersOf(r))
 	}
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
-	for _, l := range old.clerk.close() {
-		in.clerk.keep(l)
-	}
+	old.clerk.leaveTo(in.clerk)
 	if in.cfg.StatePath != old.cfg.StatePath {
 		in.log.Warn("state_path is used from the next start on, not from a reload on", "state_path", in.cfg.StatePath)
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	TopicWait    time.Duration
 	// BackoffMin and BackoffMax bound the wait before a topic in trouble is tried again.
 	BackoffMin, BackoffMax time.Duration
+	// LetterTopic is the dead-letter topic. Letters that were posted to another one, before a
+	// Reconfigure, are rejected when they come back from there.
+	LetterTopic string
 	// Reject is told of messages that can never be written. Each of them must be accounted
 	// for, see Rejected. It must not block.
 	Reject func(Rejected)
@@ -184,7 +187,8 @@ func New(o Options, s Sender) *Courier {
 
 // Reconfigure goes on with other options and another sender. What the old sender still has in
 // hands comes back when it is closed, and goes to the new one. It returns the letters that
-// wait, as the dead-letter topic may be another one: they are to be posted again.
+// wait, as the dead-letter topic may be another one: they are to be posted again. Those in the
+// client's hands are rejected when they come back, if it is another one.
 func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
 	defer c.nudge()

@@ -539,7 +539,7 @@ func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
 // Letters that nobody takes may not fill the room either: the chunk is supplied again, and its
 // bad message rejected again.
 func TestCourier_LettersThatNobodyTakesLeaveRoom(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{LetterTopic: "dlq", Limit: 1000}, func(r *rig) {
 		var rejected []Rejected
 		o := r.o
 		o.Reject = func(x Rejected) { rejected = append(rejected, x) }
@@ -676,6 +676,54 @@ func TestCourier_ReconfigureGoesOnWithAnotherSender(t *testing.T) {
 		r.wantComplete(x, true)
 		if len(old.take()) != 0 {
 			t.Error("something went to the old sender")
+		}
+	})
+}
+
+// Letters that the client has at a change of the dead-letter topic come back from the old one, as a probe too, and are for
+// the caller to post again. What the old topic takes is done.
+func TestCourier_LettersInHandsComeBackAfterAChangeOfTheirTopic(t *testing.T) {
+	inBubble(t, Options{LetterTopic: "typo"}, func(r *rig) {
+		r.unsafe = true
+		var letters []Rejected
+		o := r.o
+		o.Reject = func(x Rejected) { letters = append(letters, x) }
+		r.Reconfigure(o, r.s)
+		post := func(tag string) (*Receipt, *handed) {
+			x := r.post(tag, "app:"+tag)
+			r.s.take()[0].all(reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true})
+			r.PostLetters(letters[0], batchOf("typo:"+tag), tag)
+			letters = nil
+			return x, r.wantSent("typo:" + tag)[0]
+		}
+		a, waits := post("a")
+		waits.all(noTopic)
+		time.Sleep(time.Second)
+		probe := r.wantSent("typo:a")
+		b, lost := post("b")
+		c, taken := post("c")
+		o.LetterTopic = "dead"
+		if again := r.Reconfigure(o, r.s); len(again) != 0 {
+			t.Errorf("%d letters wait", len(again))
+		}
+		taken.report(nil)
+		r.wantComplete(c, true)
+		probe[0].all(noTopic)
+		lost.all(reconnect.Failure{Class: fsm.ClassTransient, Code: -152, Status: reconnect.PossiblyPersisted})
+		r.wantSent()
+		if len(letters) != 2 || letters[0].Letters != "a" || letters[1].Letters != "b" || len(r.Status().Topics) != 0 {
+			t.Fatalf("%+v; %+v", letters, r.Status())
+		}
+		for _, l := range letters {
+			r.PostLetters(l, batchOf("dead:again"), "again")
+		}
+		for _, h := range r.wantSent("dead:again", "dead:again") {
+			h.report(nil)
+		}
+		r.wantComplete(a, true)
+		r.wantComplete(b, true)
+		if st := r.Status(); st.Queued != 0 || st.Letters != 3 || st.Doubtful != 0 {
+			t.Errorf("%+v", st)
 		}
 	})
 }

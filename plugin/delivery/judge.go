@@ -29,6 +29,7 @@ const (
 	suspect                    // refused in company: to be sent alone
 	waits                      // for an operator
 	never                      // can never be written
+	astray                     // a letter that is not for the dead-letter topic of now
 	numVerdicts = iota
 )
 
@@ -72,7 +73,7 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 		f := &r.failures[i]
 		v := c.judge(p, f, topicOf(r.left, i), r.left.Messages[i].Partition)
 		lists[v] = append(lists[v], i)
-		if f.Status == reconnect.PossiblyPersisted && v != never {
+		if f.Status == reconnect.PossiblyPersisted && v != never && v != astray {
 			c.counts.Doubtful++
 		}
 		answered = answered || (v == waits || f.Class == fsm.ClassRecord) && !f.Refused
@@ -88,6 +89,7 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 	c.sendAlone(r, lists[suspect])
 	c.letWait(r, lists[waits])
 	c.reject(r, lists[never])
+	c.giveBack(r, lists[astray])
 	if p.letters == nil {
 		c.counts.Acked += int64(acked)
 	} else {
@@ -117,6 +119,8 @@ func (c *Courier) judge(p *part, f *reconnect.Failure, topic string, partition i
 	switch {
 	case f.Status == reconnect.Persisted:
 		return written
+	case p.letters != nil && topic != c.o.LetterTopic:
+		return astray
 	case f.Code == codeUnknownPartition && partition != reconnect.PartitionAny:
 		return misplaced
 	case f.Class == fsm.ClassRecord && (f.Refused || p.alone && p.messages == 1):
@@ -291,6 +295,20 @@ func (c *Courier) reject(r *result, list []int) {
 			c.rejectPart(r, q, func(int) reconnect.Failure { return t.failure })
 		}
 		t.parts = nil
+	}
+}
+
+// giveBack rejects letters whose topic is no longer that of the dead letters.
+func (c *Courier) giveBack(r *result, list []int) {
+	if len(list) == 0 {
+		return
+	}
+	q := r.pickLeft(list)
+	c.rejectPart(r, q, func(i int) reconnect.Failure { return r.failures[list[i]] })
+	for _, topic := range q.topics {
+		if t := c.troubled[topic]; t != nil && len(t.parts) == 0 && !t.probing {
+			delete(c.troubled, topic) // nothing asks for it any more
+		}
 	}
 }
 
