@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -123,6 +124,7 @@ type Courier struct {
 	current  *Receipt   // ordered: the one chunk under way
 	sealed   bool       // nothing is owned, now and later
 	window   window     // ruled by the pump
+	full     full       // the client's queue
 	blocked  []*Receipt // of which the pump has not told yet
 
 	queued       int64 // bytes that wait or are in the client's hands
@@ -193,7 +195,7 @@ func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
 	defer c.nudge()
 	defer c.mu.Unlock()
-	c.o, c.sender = o, s
+	c.o, c.sender, c.full = o, s, full{}
 	if !o.Ordered {
 		c.current = nil
 	}
@@ -272,11 +274,15 @@ func (c *Courier) Post(at Place, tag string, b *reconnect.Batch, unusable int, s
 	if c.free(p) {
 		c.lend(p)
 		c.mu.Unlock()
-		if err := c.produce(s, p); err == nil {
+		err := c.produce(s, p)
+		if err == nil {
 			return r
 		}
 		c.mu.Lock()
 		c.takeBack(p)
+		if errors.Is(err, errFull) {
+			c.foundFull(s, p)
+		}
 	}
 	p.batch = b.Pick(upTo(0, len(b.Messages))) // the caller's batch is only lent
 	c.file(p)

@@ -25,6 +25,9 @@ type sender struct {
 	late   bool // shut by the next Produce, after Admitted has said otherwise
 	opened chan struct{}
 	sent   []*handed
+	queue  int    // how many messages it takes before it has reported some; 0 is no limit
+	inside int    // not reported
+	unfit  string // a message that never fits
 }
 
 // handed is a batch in the sender's hands.
@@ -32,6 +35,7 @@ type handed struct {
 	*reconnect.Delivery
 	batch *reconnect.Batch
 	texts string // "topic:value" of each message
+	s     *sender
 }
 
 func (s *sender) Admitted() (bool, <-chan struct{}) {
@@ -49,7 +53,23 @@ func (s *sender) Produce(b *reconnect.Batch) (*reconnect.Delivery, error) {
 	if s.shut {
 		return nil, errors.New("shut")
 	}
-	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, len(b.Messages)))}
+	n := len(b.Messages)
+	if s.queue > 0 {
+		n = min(n, s.queue-s.inside)
+	}
+	for i, m := range b.Messages[:n] {
+		if topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]) == s.unfit {
+			n = i
+			break
+		}
+	}
+	s.inside += n
+	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, n)), s: s}
+	if h.LeaveOut(len(b.Messages) - n); n == 0 {
+		h.Settle(0, nil, nil)
+		return h.Delivery, nil
+	}
+	b = h.batch
 	var texts []string
 	for i, m := range b.Messages {
 		texts = append(texts, topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]))
@@ -91,6 +111,9 @@ func (h *handed) report(failures map[int]reconnect.Failure) {
 			fs = append(fs, f)
 		}
 	}
+	h.s.mu.Lock()
+	h.s.inside -= len(h.batch.Messages)
+	h.s.mu.Unlock()
 	h.Settle(len(h.batch.Messages)-len(fs), fs, h.batch.Left(fs))
 }
 

@@ -83,6 +83,7 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 		c.window.answered(p, time.Now(), c.o.Limit)
 	}
 	c.takeBack(p)
+	c.full = full{}
 	c.probed(p, acked > 0)
 	c.sendAgain(r, lists[again])
 	c.sendAnywhere(r, lists[misplaced])
@@ -178,13 +179,11 @@ func (c *Courier) sendAgain(r *result, list []int) {
 	q := r.pickLeft(list)
 	q.tries++
 	c.queued += q.size
-	if q.tries == 1 {
-		c.returned = append(c.returned, q)
-	} else {
+	if q.tries > 1 {
 		wait := min(againMin<<min(q.tries-2, 8), againMax)
 		q.due = time.Now().Add(wait - rand.N(wait/4))
-		c.delayed = append(c.delayed, q)
 	}
+	c.comeBack(q)
 	r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]]})
 }
 
