@@ -194,6 +194,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		TopicWait:    in.cfg.UnknownTopicWait,
 		BackoffMin:   in.cfg.ReconnectBackoffMin,
 		BackoffMax:   in.cfg.ReconnectBackoffMax,
+		LetterTopic:  in.cfg.DeadLetterTopic,
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
@@ -209,12 +210,10 @@ func (in *Instance) inherit(old *Instance) {
 	in.quiet.moveTo(in.log)
 	in.kept.Do(func() {}) // the courier has them
 	for _, r := range in.courier.Reconfigure(in.courierOptions(), in.sup) {
-		in.clerk.post(letters{rejected: r, list: lettersOf(r)}) // they are in the file, if there is one
+		in.clerk.inherit(lettersOf(r))
 	}
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
-	for _, l := range old.clerk.close() {
-		in.clerk.keep(l)
-	}
+	old.clerk.leaveTo(in.clerk)
 	in.clerk.written.Add(old.clerk.written.Load())
 	in.clients = old.clientCounts()
 	in.custody.inherit(in.cfg, in.quiet, in.log)

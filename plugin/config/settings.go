@@ -84,7 +84,8 @@ var Settings = []Setting{
 	},
 	{
 		Name: "queue.buffering.max.messages", Value: "0",
-		Why:   "no limit by number: `queue_limit` rules.",
+		Why: "no limit by number: `queue_limit` rules. With a limit, what finds the queue full waits in the plugin for a report," +
+			" and a small queue is as slow as the round trips are.",
 		value: constant("0"),
 	},
 	{

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ type Options struct {
 	TopicWait    time.Duration
 	// BackoffMin and BackoffMax bound the wait before a topic in trouble is tried again.
 	BackoffMin, BackoffMax time.Duration
+	// LetterTopic is the dead-letter topic. Letters that were posted to another one, before a
+	// Reconfigure, are rejected when they come back from there.
+	LetterTopic string
 	// Reject is told of messages that can never be written. Each of them must be accounted
 	// for, see Rejected. It must not block.
 	Reject func(Rejected)
@@ -122,6 +126,7 @@ type Courier struct {
 	current  *Receipt   // ordered: the one chunk under way
 	sealed   bool       // nothing is owned, now and later
 	window   window     // ruled by the pump
+	full     full       // the client's queue
 	blocked  []*Receipt // of which the pump has not told yet
 
 	queued       int64 // bytes that wait or are in the client's hands
@@ -189,12 +194,13 @@ func New(o Options, s Sender) *Courier {
 
 // Reconfigure goes on with other options and another sender. What the old sender still has in
 // hands comes back when it is closed, and goes to the new one. It returns the letters that
-// wait, as the dead-letter topic may be another one: they are to be posted again.
+// wait, as the dead-letter topic may be another one: they are to be posted again. Those in the
+// client's hands are rejected when they come back, if it is another one.
 func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
 	defer c.nudge()
 	defer c.mu.Unlock()
-	c.o, c.sender = o, s
+	c.o, c.sender, c.full = o, s, full{}
 	if !o.Ordered {
 		c.current = nil
 	}
@@ -273,11 +279,15 @@ func (c *Courier) Post(at Place, tag string, b *reconnect.Batch, unusable int, s
 	if c.free(p) {
 		c.lend(p)
 		c.mu.Unlock()
-		if err := c.produce(s, p); err == nil {
+		err := c.produce(s, p)
+		if err == nil {
 			return r
 		}
 		c.mu.Lock()
 		c.takeBack(p)
+		if errors.Is(err, errFull) {
+			c.foundFull(s, p)
+		}
 	}
 	p.batch = b.Pick(upTo(0, len(b.Messages))) // the caller's batch is only lent
 	c.file(p)

@@ -26,6 +26,9 @@ type sender struct {
 	late   bool // shut by the next Produce, after Admitted has said otherwise
 	opened chan struct{}
 	sent   []*handed
+	queue  int    // how many messages it takes before it has reported some; 0 is no limit
+	inside int    // not reported
+	unfit  string // a message that never fits
 }
 
 // handed is a batch in the sender's hands.
@@ -33,6 +36,7 @@ type handed struct {
 	*reconnect.Delivery
 	batch *reconnect.Batch
 	texts string // "topic:value" of each message
+	s     *sender
 }
 
 func (s *sender) Admitted() (bool, <-chan struct{}) {
@@ -50,7 +54,23 @@ func (s *sender) Produce(b *reconnect.Batch) (*reconnect.Delivery, error) {
 	if s.shut {
 		return nil, errors.New("shut")
 	}
-	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, len(b.Messages)))}
+	n := len(b.Messages)
+	if s.queue > 0 {
+		n = min(n, s.queue-s.inside)
+	}
+	for i, m := range b.Messages[:n] {
+		if topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]) == s.unfit {
+			n = i
+			break
+		}
+	}
+	s.inside += n
+	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, n)), s: s}
+	if h.LeaveOut(len(b.Messages) - n); n == 0 {
+		h.Settle(0, nil, nil)
+		return h.Delivery, nil
+	}
+	b = h.batch
 	var texts []string
 	for i, m := range b.Messages {
 		texts = append(texts, topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]))
@@ -92,6 +112,9 @@ func (h *handed) report(failures map[int]reconnect.Failure) {
 			fs = append(fs, f)
 		}
 	}
+	h.s.mu.Lock()
+	h.s.inside -= len(h.batch.Messages)
+	h.s.mu.Unlock()
 	h.Settle(len(h.batch.Messages)-len(fs), fs, h.batch.Left(fs))
 }
 
@@ -553,7 +576,7 @@ func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
 // Letters that nobody takes may not fill the room either: the chunk is supplied again, and its
 // bad message rejected again.
 func TestCourier_LettersThatNobodyTakesLeaveRoom(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{LetterTopic: "dlq", Limit: 1000}, func(r *rig) {
 		var rejected []Rejected
 		o := r.o
 		o.Reject = func(x Rejected) { rejected = append(rejected, x) }
@@ -690,6 +713,54 @@ func TestCourier_ReconfigureGoesOnWithAnotherSender(t *testing.T) {
 		r.wantComplete(x, true)
 		if len(old.take()) != 0 {
 			t.Error("something went to the old sender")
+		}
+	})
+}
+
+// Letters that the client has at a change of the dead-letter topic come back from the old one, as a probe too, and are for
+// the caller to post again. What the old topic takes is done.
+func TestCourier_LettersInHandsComeBackAfterAChangeOfTheirTopic(t *testing.T) {
+	inBubble(t, Options{LetterTopic: "typo"}, func(r *rig) {
+		r.unsafe = true
+		var letters []Rejected
+		o := r.o
+		o.Reject = func(x Rejected) { letters = append(letters, x) }
+		r.Reconfigure(o, r.s)
+		post := func(tag string) (*Receipt, *handed) {
+			x := r.post(tag, "app:"+tag)
+			r.s.take()[0].all(reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true})
+			r.PostLetters(letters[0], batchOf("typo:"+tag), tag)
+			letters = nil
+			return x, r.wantSent("typo:" + tag)[0]
+		}
+		a, waits := post("a")
+		waits.all(noTopic)
+		time.Sleep(time.Second)
+		probe := r.wantSent("typo:a")
+		b, lost := post("b")
+		c, taken := post("c")
+		o.LetterTopic = "dead"
+		if again := r.Reconfigure(o, r.s); len(again) != 0 {
+			t.Errorf("%d letters wait", len(again))
+		}
+		taken.report(nil)
+		r.wantComplete(c, true)
+		probe[0].all(noTopic)
+		lost.all(reconnect.Failure{Class: fsm.ClassTransient, Code: -152, Status: reconnect.PossiblyPersisted})
+		r.wantSent()
+		if len(letters) != 2 || letters[0].Letters != "a" || letters[1].Letters != "b" || len(r.Status().Topics) != 0 {
+			t.Fatalf("%+v; %+v", letters, r.Status())
+		}
+		for _, l := range letters {
+			r.PostLetters(l, batchOf("dead:again"), "again")
+		}
+		for _, h := range r.wantSent("dead:again", "dead:again") {
+			h.report(nil)
+		}
+		r.wantComplete(a, true)
+		r.wantComplete(b, true)
+		if st := r.Status(); st.Queued != 0 || st.Letters != 3 || st.Doubtful != 0 {
+			t.Errorf("%+v", st)
 		}
 	})
 }

@@ -37,6 +37,8 @@ type part struct {
 	// tries counts how often the messages came back; due is when to send them again.
 	tries int
 	due   time.Time
+	// unfit counts how often the client's queue was full for the part though it held nothing.
+	unfit int
 }
 
 func newPart(r *Receipt, b *reconnect.Batch, index []int) *part {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -56,11 +57,24 @@ func (c *Courier) sendAll(s Sender) time.Time {
 		if p == nil {
 			return at
 		}
-		if err := c.produce(s, p); err != nil {
-			c.mu.Lock()
-			c.takeBack(p)
+		err := c.produce(s, p)
+		if err == nil {
+			continue
+		}
+		c.mu.Lock()
+		c.takeBack(p)
+		if errors.Is(err, errFull) {
+			c.foundFull(s, p)
+		}
+		giveWay := p.unfit >= maxUnfit && !p.alone && !p.probe // those fitted before
+		if !giveWay {
 			c.putBack(p)
-			c.mu.Unlock()
+		}
+		c.mu.Unlock()
+		switch {
+		case giveWay:
+			c.giveWay(p)
+		case !errors.Is(err, errFull):
 			return time.Now().Add(againMin) // it was shut since it was asked, and its channel is not watched
 		}
 	}
@@ -72,6 +86,9 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 	defer c.mu.Unlock()
 	if c.stopped {
 		return nil, time.Time{}
+	}
+	if c.full.now(now) {
+		return nil, c.full.until
 	}
 	at := c.wakeDelayed(now)
 	if wait := c.window.full(now); !wait.IsZero() {
@@ -166,7 +183,7 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && !c.full.is && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.
@@ -225,14 +242,15 @@ func (c *Courier) unbar(topic string) {
 
 // putBack lets a part wait again that could not be handed over.
 func (c *Courier) putBack(p *part) {
+	t := c.troubled[p.topics[0]]
 	switch {
 	case p.alone:
 		c.bar(p, true)
-	case p.probe:
-		t := c.troubled[p.topics[0]]
+	case p.probe && t != nil:
 		t.probing, p.probe = false, false
 		c.wait(p, t, true)
 	default:
+		p.probe = false // the topic works again
 		c.returned = slices.Insert(c.returned, 0, p)
 	}
 }
@@ -253,11 +271,18 @@ func (c *Courier) bar(p *part, first bool) {
 	}
 }
 
-// produce hands a part over, without mu.
+// produce hands a part over, without mu. What the client's queue has no room for waits again.
 func (c *Courier) produce(s Sender, p *part) error {
 	d, err := s.Produce(p.batch)
 	if err != nil {
 		return err
+	}
+	switch left := d.LeftOut(); left {
+	case 0:
+	case p.messages:
+		return errFull
+	default:
+		c.cut(s, p, p.messages-left)
 	}
 	p.batch = nil // the client has the bytes now
 	d.Then(func() { c.settled(p, d) })

@@ -154,6 +154,22 @@ static char *conf_value(struct rd_kafka_conf_s *conf, const char *name)
 	return v;
 }
 
+static bool conf_is(struct rd_kafka_conf_s *conf, const char *name, const char *value)
+{
+	char *v = conf_value(conf, name);
+	bool same = v && !strcmp(v, value);
+
+	free(v);
+	return same;
+}
+
+/* is_bounded tells whether the queue of messages has a limit: of their number, where 0 is none, or
+ * of their size, where only the largest value comes close to none. */
+static bool is_bounded(struct rd_kafka_conf_s *conf)
+{
+	return !conf_is(conf, "queue.buffering.max.messages", "0") || !conf_is(conf, "queue.buffering.max.kbytes", "2147483647");
+}
+
 static okr_client *client_new(const okr_socket_options *so, int gate)
 {
 	okr_client *c = calloc(1, sizeof(*c));
@@ -255,6 +271,7 @@ okr_client *okr_open(struct rd_kafka_conf_s *conf, const okr_socket_options *so,
 			client_free(c);
 		return NULL;
 	}
+	c->bounded = is_bounded(conf);
 	c->sasl_user = conf_value(conf, "sasl.username");
 	c->sasl_password = conf_value(conf, "sasl.password");
 	rd_kafka_conf_set_opaque(conf, c);

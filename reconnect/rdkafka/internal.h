@@ -49,6 +49,7 @@ struct okr_client {
 	struct rd_kafka_s *rk;
 	okr_socket_options sockets;
 	char *sasl_user, *sasl_password;   /* passed back unchanged by the wake */
+	bool bounded;                      /* its queue can be full */
 
 	pthread_mutex_t mu;                /* guards the gate, the addresses and the sockets */
 	int gate;

@@ -281,18 +281,31 @@ static void produce_run(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *
 	}
 }
 
-okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
+/* leave_out takes the messages from number taken on out of a chunk that okr_produce still holds. */
+static void leave_out(okr_client *c, okr_chunk *ch, int taken)
+{
+	int left = ch->n - taken;
+
+	ch->n = taken;
+	atomic_fetch_sub(&c->outstanding, left);
+	atomic_fetch_sub(&ch->remaining, left);
+}
+
+int okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
                        const okr_msg *msgs, int n, const char *data, size_t data_len)
 {
 	okr_chunk *ch = chunk_new(c, id, msgs, n, data, data_len);
 
+	int i = 0;
+
 	if (!ch)
-		return NULL;
+		return -1;
 	live_add(c, ch);
 	atomic_fetch_add(&c->outstanding, n);
-	for (int i = 0; i < n; ) {
+	while (i < n) {
 		struct rd_kafka_topic_s *rkt = topics[msgs[i].topic];
-		int run = rkt ? plain_run(&msgs[i], n - i) : 0;
+		/* Within a run a message could be taken after one for which the queue was full. */
+		int run = rkt && !c->bounded ? plain_run(&msgs[i], n - i) : 0;
 		int code;
 
 		if (run > 0) {
@@ -301,12 +314,16 @@ okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *top
 			continue;
 		}
 		code = rkt ? produce_any(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
+		if (code == OKR_ERR_QUEUE_FULL) {
+			leave_out(c, ch, i);
+			break;
+		}
 		if (code)
 			refuse(c, ch, &ch->recs[i], code);
 		i++;
 	}
-	drop_ref(ch);
-	return ch;
+	drop_ref(ch);   /* another thread may free it from here on */
+	return i;
 }
 
 okr_chunk *okr_next_chunk(okr_client *c)
