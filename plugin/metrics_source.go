@@ -21,6 +21,7 @@ func (in *Instance) Metrics() metrics.Sample {
 		QueueBytes:         held.Queued,
 		Receipts:           in.ledger.Len(),
 		Forgotten:          c.forgotten.Load(),
+		LeftOut:            c.leftOut.Load(),
 		ChunksOK:           c.ok.Load(),
 		ChunksRetried:      c.retried.Load(),
 		ChunksError:        c.undecodable.Load(),
