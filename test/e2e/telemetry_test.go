@@ -113,4 +113,6 @@ func resourcesIn(ctx context.Context, b rig.Broker, topic, signal, format string
 }
 
 // prototext is a message in words, the same for equal messages of one process.
-func prototext(m proto.Message) string { return protojson.MarshalOptions{UseEnumNumbers: true}.Format(m) }
+func prototext(m proto.Message) string {
+	return protojson.MarshalOptions{UseEnumNumbers: true}.Format(m)
+}
