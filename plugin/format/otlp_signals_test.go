@@ -114,7 +114,8 @@ func TestOTLPSignals_JSON(t *testing.T) {
 			}}},
 		}}},
 		{Name: "g\n\x00", Data: &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: []*metrics.NumberDataPoint{
-			{Value: &metrics.NumberDataPoint_AsDouble{}}, {Value: &metrics.NumberDataPoint_AsDouble{AsDouble: math.Inf(-1)}},
+			{Value: &metrics.NumberDataPoint_AsDouble{}},
+			{Value: &metrics.NumberDataPoint_AsDouble{AsDouble: math.Inf(-1)}},
 			{Exemplars: []*metrics.Exemplar{{SpanId: span, Value: &metrics.Exemplar_AsInt{AsInt: -1}}}},
 		}}}},
 	}}}}
