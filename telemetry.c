@@ -49,16 +49,16 @@ static int known(int event)
 {
 	struct codec c = codec_of(event);
 
-	return c.decode && c.destroy && c.encode && c.release && cfl_sds_len ? event : 0;
+	return c.decode && c.destroy && c.encode && c.release && cfl_sds_len;
 }
 
 int okr_register_events(void *def)
 {
-	if (!flb_log_pipeline_enable || !flb_input_ingress_destroy)
-		return OKR_EVENT_LOGS;
-	int events = OKR_EVENT_LOGS | known(OKR_EVENT_METRICS) | known(OKR_EVENT_TRACES);
-	((struct registration *)def)->event_type = events;
-	return events;
+	if (!flb_log_pipeline_enable || !flb_input_ingress_destroy ||
+	    !known(OKR_EVENT_METRICS) || !known(OKR_EVENT_TRACES))
+		return 0;
+	((struct registration *)def)->event_type = OKR_EVENT_LOGS | OKR_EVENT_METRICS | OKR_EVENT_TRACES;
+	return 1;
 }
 
 char *okr_otlp(int event, const char *data, size_t size, size_t *at, size_t *length)

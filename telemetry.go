@@ -16,7 +16,7 @@ var allEvents atomic.Bool
 
 // registerEvents has the host send us all that it can, if it knows a way to ask for that.
 func registerEvents(def unsafe.Pointer) {
-	allEvents.Store(C.okr_register_events(def) == C.OKR_EVENT_LOGS|C.OKR_EVENT_METRICS|C.OKR_EVENT_TRACES)
+	allEvents.Store(C.okr_register_events(def) != 0)
 }
 
 // hostTelemetry reads metrics and traces with the host's own functions, whose memory it gives back.

@@ -10,8 +10,8 @@
 /* The numbers of Fluent Bit's event types. */
 enum { OKR_EVENT_LOGS = 1, OKR_EVENT_METRICS = 2, OKR_EVENT_TRACES = 4 };
 
-/* okr_register_events has the host send us metrics and traces, if it is certain that def, its
- * register struct, has a place for that. It returns the types that we get. */
+/* okr_register_events has the host send us metrics and traces beside logs, if it has functions that
+ * read them and it is certain that def, its register struct, has a place for that; 1 if it will. */
 int okr_register_events(void *def);
 
 /* okr_otlp makes an OTLP protobuf message of the context at data[*at:] and moves *at behind it.
