@@ -23,6 +23,7 @@ GO_SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './t
 C_SOURCES  := $(wildcard *.c *.h reconnect/rdkafka/*.c reconnect/rdkafka/*.h)
 RECORDED   := test/e2e/parity/testdata/builtin.txt
 HOST_SOURCES := $(wildcard test/e2e/chost/*.c)
+HOST_EXPORTS := $(patsubst test/e2e/chost/exports/%.c,$(BUILD)/chost-exports/%.so,$(wildcard test/e2e/chost/exports/*.c))
 
 # The documented bounds that `make symbols` checks.
 MAX_TLS   := 512
@@ -68,9 +69,13 @@ unit: ## Test everything that needs no broker and no host, under the race detect
 asan: ## Test the client binding under the address sanitizer.
 	$(GO) test -asan ./reconnect/rdkafka
 
-$(HOST): $(HOST_SOURCES) $(wildcard test/e2e/chost/*.h)
+$(HOST): $(HOST_SOURCES) $(wildcard test/e2e/chost/*.h) $(HOST_EXPORTS)
 	@mkdir -p $(BUILD)
 	$(CC) -O1 -g -Wall -Wextra -Werror -rdynamic -o $@ $(HOST_SOURCES) -ldl -lpthread
+
+$(BUILD)/chost-exports/%.so: test/e2e/chost/exports/%.c
+	@mkdir -p $(dir $@)
+	$(CC) -O1 -g -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
 .PHONY: broker
 broker: $(BROKER) ## Build a Kafka in one small program, for trying things: build/embedded -port 9092 -topic logs:1.

@@ -105,14 +105,18 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	}
 	log.Info("starting", "version", version.Version, "librdkafka", rdkafka.Version(), "features", rdkafka.Features(), "settings", cfg.Summary())
 	log.Info("nothing is lost only with Retry_Limit no_limits in this section, storage.type filesystem at the inputs and a scheduler.cap of about 10 in [SERVICE], none of which a plugin can see")
+	if cfg.Format.Bundles() && !allEvents.Load() {
+		log.Info("this section gets logs only: for metrics and traces Fluent Bit must be 5.0 or newer")
+	}
 	client.Logger = log
 	in, err := plugin.New(plugin.Options{
-		Config:   cfg,
-		Open:     rdkafka.Opener(client),
-		Relay:    relay,
-		Name:     name,
-		Heir:     heir,
-		Registry: &instances,
+		Config:    cfg,
+		Open:      rdkafka.Opener(client),
+		Relay:     relay,
+		Name:      name,
+		Heir:      heir,
+		Telemetry: hostTelemetry{},
+		Registry:  &instances,
 	})
 	if err != nil {
 		if heir != nil {

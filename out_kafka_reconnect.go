@@ -54,11 +54,12 @@ func FLBPluginPreRegister(hot C.int) (r C.int) {
 	return 0
 }
 
-// FLBPluginRegister names the plugin.
+// FLBPluginRegister names the plugin, and says what it takes.
 //
 //export FLBPluginRegister
 func FLBPluginRegister(def unsafe.Pointer) (r C.int) {
 	defer recovered(&r, plugin.Error)
+	registerEvents(def)
 	return C.int(output.FLBPluginRegister(def, pluginName, pluginDescription))
 }
 

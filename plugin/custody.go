@@ -190,7 +190,7 @@ func (in *Instance) remember() {
 // postKept posts the chunks that only an earlier process had, once. While the schema of the
 // format is not known it does nothing; it is called again then.
 func (in *Instance) postKept() {
-	enc, err := newEncoder(in.cfg, in.schemas)
+	enc, err := in.newEncoder()
 	if err == nil && enc.ready() { // New has made an encoder of the same configuration
 		in.kept.Do(func() { in.postAll(in.custody.store, enc) })
 	}

@@ -19,6 +19,11 @@ type encoder struct {
 	// until ready.
 	value   format.Encoder
 	bundler format.Bundler
+	// signals takes chunks that hold no logs, which telemetry reads; nil unless the format has a
+	// form for them.
+	signals   *format.OTLPSignals
+	telemetry Telemetry
+	otlp      []byte // scratch
 	// tagged is value, if its format has a place for the tag; nil otherwise.
 	tagged  tagWriter
 	schemas *schema.Source // nil unless the format needs a schema
@@ -98,6 +103,7 @@ func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	return &encoder{
 		value:         value,
 		bundler:       newBundler(c),
+		signals:       newSignals(c),
 		tagged:        tagged,
 		schemas:       schemas,
 		refuseUnknown: c.AvroUnknownFields == config.UnknownReject,
@@ -131,6 +137,19 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	if e.envelope != nil {
 		e.envelope.Begin(tag, now)
 	}
+	if signal := chunk.SignalOf(data); signal != chunk.Logs && e.signals != nil {
+		e.encodeSignal(signal, data, now)
+	} else {
+		e.encodeLogs(data, now)
+	}
+	e.entry = chunk.Entry{} // the chunk is not ours to keep
+	if e.envelope != nil {
+		e.envelope.End()
+	}
+	return b
+}
+
+func (e *encoder) encodeLogs(data []byte, now time.Time) {
 	var (
 		entry  = &e.entry
 		first  chunk.Entry // stands for all records of a bundle
@@ -165,16 +184,35 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	}
 	if e.bundler != nil {
 		*entry = first
-		e.bundles(entry, &route)
+		e.bundles(e.bundler, e.ownKeys, &route)
 	}
 	if e.avro != nil {
 		e.faults.leftOut = e.avro.Left()
 	}
-	*entry = chunk.Entry{} // the chunk is not ours to keep
-	if e.envelope != nil {
-		e.envelope.End()
+}
+
+// encodeSignal writes the contexts of a chunk of metrics or traces. Their messages have the time
+// of the flush, and the key of the section, as no field of theirs is the record's.
+func (e *encoder) encodeSignal(signal chunk.Signal, data []byte, now time.Time) {
+	e.signals.Begin(signal)
+	for at := 0; at < len(data); {
+		message, next, err := e.telemetry.AppendOTLP(e.otlp[:0], signal, data, at)
+		e.otlp = message
+		if next == at {
+			e.faults.noteUndecodable(&chunk.Entry{Offset: at, Len: len(data) - at, Reason: err})
+			break
+		}
+		if err == nil {
+			err = e.signals.Add(message)
+		}
+		if err != nil {
+			e.faults.noteUnencodable(&chunk.Entry{Offset: at, Len: next - at}, err)
+		}
+		at = next
 	}
-	return b
+	var route format.Route
+	e.entry = chunk.Entry{Body: noFields, Sec: now.Unix(), Nsec: int32(now.Nanosecond()), TimeOK: true}
+	e.bundles(e.signals, false, &route)
 }
 
 // noFields is the body of a record without fields.
@@ -187,13 +225,18 @@ func (e *encoder) bundle(entry *chunk.Entry) {
 	}
 }
 
+// bundled is what has put messages together.
+type bundled interface {
+	AppendMessage(dst []byte) (out, key []byte, ok bool)
+}
+
 // bundles makes messages of what was added. They go where a record goes whose fields say nothing
-// about it, at the time of the first record; entry is that.
-func (e *encoder) bundles(entry *chunk.Entry, route *format.Route) {
-	b := &e.batch
+// about it, at the time of e.entry, which is such a record. With ownKeys the keys are those of from.
+func (e *encoder) bundles(from bundled, ownKeys bool, route *format.Route) {
+	b, entry := &e.batch, &e.entry
 	for {
 		start := len(b.Data)
-		data, key, ok := e.bundler.AppendMessage(b.Data)
+		data, key, ok := from.AppendMessage(b.Data)
 		if !ok {
 			return
 		}
@@ -201,7 +244,7 @@ func (e *encoder) bundles(entry *chunk.Entry, route *format.Route) {
 			return
 		}
 		b.Data = data
-		if e.ownKeys {
+		if ownKeys {
 			route.Key, route.HasKey = key, key != nil
 		}
 		e.message(start, entry, route)

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,8 @@ type Options struct {
 	// Heir, if set, is an instance of the same destination that a hot reload has ended:
 	// what it has not delivered, and what it remembers, goes on here.
 	Heir *Instance
+	// Telemetry, if set, reads the chunks of a host that sends metrics and traces too.
+	Telemetry Telemetry
 	// Registry, if set, is where the instance is going to be added, and where others may know its
 	// chunks.
 	Registry *Registry
@@ -50,11 +53,14 @@ type Instance struct {
 	custody *custody
 	kept    sync.Once      // the chunks of an earlier process were posted
 	schemas *schema.Source // nil unless the format needs a schema
-	latency *metrics.Latency
-	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
-	relay   *flblog.Relay
-	log     *slog.Logger
-	quiet   *quiet
+	// telemetry reads metrics and traces.
+	telemetry Telemetry
+	leftOut   sync.Once // the line about chunks that the format has no form for was written
+	latency   *metrics.Latency
+	scrape    atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
+	relay     *flblog.Relay
+	log       *slog.Logger
+	quiet     *quiet
 
 	jobs    chan *job
 	jobPool sync.Pool
@@ -83,6 +89,7 @@ type counts struct {
 	rejected                 sync.Map     // records by deadletter.Kind: *atomic.Int64
 	ok, retried, undecodable atomic.Int64 // chunks
 	forgotten                atomic.Int64 // chunks in state_path that are no section's
+	leftOutChunks            atomic.Int64 // that the format has no form for
 	leftOut                  atomic.Int64 // fields that the schema has no name for
 }
 
@@ -115,17 +122,18 @@ func New(o Options) (*Instance, error) {
 	}
 	log := o.Relay.Logger()
 	in := &Instance{
-		cfg:      o.Config,
-		registry: o.Registry,
-		schemas:  schemas,
-		relay:    o.Relay,
-		log:      log,
-		quiet:    newQuiet(log),
-		latency:  metrics.NewLatency(),
-		counts:   &counts{},
-		jobs:     make(chan *job),
-		closing:  make(chan struct{}),
-		gone:     make(chan struct{}),
+		cfg:       o.Config,
+		registry:  o.Registry,
+		schemas:   schemas,
+		telemetry: cmp.Or[Telemetry](o.Telemetry, noTelemetry{}),
+		relay:     o.Relay,
+		log:       log,
+		quiet:     newQuiet(log),
+		latency:   metrics.NewLatency(),
+		counts:    &counts{},
+		jobs:      make(chan *job),
+		closing:   make(chan struct{}),
+		gone:      make(chan struct{}),
 	}
 	if o.Heir != nil {
 		in.quiet = o.Heir.quiet // what was told a moment ago is not told again
@@ -233,6 +241,10 @@ func (in *Instance) Logger() *slog.Logger { return in.log }
 // Flush delivers one chunk; worker tells that the caller is a worker thread, which may
 // wait. The bytes and the tag are not used after the return.
 func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
+	if in.leavesOut(chunk, tag) {
+		in.relay.Drain()
+		return OK
+	}
 	keeper := in.keeper(chunk, tag)
 	in.watchReload(chunk, tag, keeper.ledger)
 	own := in.takesOver()
@@ -299,7 +311,7 @@ func (in *Instance) hand(j *job) {
 // work serves one job after the other until the instance closes.
 func (in *Instance) work(j *job) {
 	defer in.workers.Done()
-	e, err := newEncoder(in.cfg, in.schemas)
+	e, err := in.newEncoder()
 	if err != nil { // New has made one of the same configuration
 		e = nil
 	}

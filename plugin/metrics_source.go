@@ -26,6 +26,7 @@ func (in *Instance) Metrics() metrics.Sample {
 		QueueBytes:         held.Queued,
 		Receipts:           in.ledger.Len(),
 		Forgotten:          c.forgotten.Load(),
+		LeftOut:            c.leftOutChunks.Load(),
 		ChunksOK:           c.ok.Load(),
 		ChunksRetried:      c.retried.Load(),
 		ChunksError:        c.undecodable.Load(),

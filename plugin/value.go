@@ -62,11 +62,23 @@ func newBundler(c *config.Config) format.Bundler {
 	if !c.Format.Bundles() {
 		return nil
 	}
-	return format.NewOTLP(format.OTLPConfig{
+	return format.NewOTLP(otlpConfig(c))
+}
+
+// newSignals makes what writes metrics and traces, or nil if the format has no form for them.
+func newSignals(c *config.Config) *format.OTLPSignals {
+	if !c.Format.Bundles() {
+		return nil
+	}
+	return format.NewOTLPSignals(otlpConfig(c))
+}
+
+func otlpConfig(c *config.Config) format.OTLPConfig {
+	return format.OTLPConfig{
 		JSON:       c.Format == config.FormatOTLPJSON,
 		ByResource: c.OTLPPartitionByResource,
 		MaxBytes:   c.MaxMessageBytes() - messageOverhead - len(c.MessageKey),
-	})
+	}
 }
 
 // timestampFormats and invalidUTF8 join the words of the section to those of the format; the

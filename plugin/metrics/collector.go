@@ -81,6 +81,9 @@ var families = []family{
 	gauge("forgotten_chunks", "Chunks in state_path that no section delivers, as found after the start.", func(s *Sample, p put) {
 		p(float64(s.Forgotten))
 	}),
+	counter("left_out_chunks_total", "Chunks of metrics or traces that were not written, as the format has no form for them.", func(s *Sample, p put) {
+		p(float64(s.LeftOut))
+	}),
 	counter("chunks_total", "Flush calls by what Fluent Bit was answered.", func(s *Sample, p put) {
 		p(float64(s.ChunksOK), "ok")
 		p(float64(s.ChunksRetried), "retry")

@@ -40,6 +40,7 @@ func full() Sample {
 		DeadLetters: map[string]int64{"topic": 10, "file": 11},
 		QueueBytes:  67_108_864, Receipts: 12,
 		Forgotten: 16,
+		LeftOut:   17,
 		ChunksOK:  13, ChunksRetried: 14, ChunksError: 15,
 	}
 }

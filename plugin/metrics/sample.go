@@ -51,6 +51,10 @@ type Sample struct {
 	// Forgotten is how many chunks in state_path were found to be no section's.
 	Forgotten int64
 
+	// LeftOut is how many chunks of metrics or traces were answered with OK and not written, as the
+	// format has no form for them.
+	LeftOut int64
+
 	// ChunksOK, ChunksRetried and ChunksError count the answers to Fluent Bit.
 	ChunksOK, ChunksRetried, ChunksError int64
 }
