@@ -151,8 +151,8 @@ func (c *Courier) probed(p *part, written bool) {
 		delete(c.troubled, topic)
 		for _, q := range t.parts {
 			c.goOn(q)
+			c.enqueue(&c.ready, q)
 		}
-		c.ready = append(c.ready, t.parts...)
 	case p.probe:
 		t.probing = false
 		c.postpone(t)
@@ -175,11 +175,12 @@ func (c *Courier) sendAgain(r *result, list []int) {
 	q.tries++
 	c.queued += q.size
 	if q.tries == 1 {
-		c.returned = append(c.returned, q)
+		c.enqueue(&c.returned, q)
 	} else {
 		wait := min(againMin<<min(q.tries-2, 8), againMax)
 		q.due = time.Now().Add(wait - rand.N(wait/4))
 		c.delayed = append(c.delayed, q)
+		c.delayedUntil = earlier(c.delayedUntil, q.due)
 	}
 	r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]]})
 }
@@ -195,7 +196,7 @@ func (c *Courier) sendAnywhere(r *result, list []int) {
 		q.batch.Messages[i].Partition = reconnect.PartitionAny
 	}
 	c.queued += q.size
-	c.returned = append(c.returned, q)
+	c.enqueue(&c.returned, q)
 	r.troubles = append(r.troubles, Trouble{
 		Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]], NoPartition: true,
 	})
