@@ -154,7 +154,9 @@ func (b *bench) startOnce(ctx context.Context, conf string) (load, init float64,
 }
 
 // renamed gives the member that says which event it is its full name.
-func renamed(line []byte) []byte { return []byte(strings.Replace(string(line), `"ev":`, `"event":`, 1)) }
+func renamed(line []byte) []byte {
+	return []byte(strings.Replace(string(line), `"ev":`, `"event":`, 1))
+}
 
 // An idle is a host with nothing to do.
 type idle struct {

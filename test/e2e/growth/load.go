@@ -40,18 +40,26 @@ func (l quietLog) Print(_ slog.Level, line string) {
 
 // open starts an instance in this process. The opener makes its client; nil stands for librdkafka.
 func open(s section, opener reconnect.Opener, log io.Writer) (*plugin.Instance, error) {
-	cfg, err := config.Decode(config.GetterFunc(func(name string) string { return s[name] }), librdkafka{})
+	cfg, err := decode(s)
 	if err != nil {
 		return nil, err
 	}
 	if opener == nil {
-		var o rdkafka.Options
-		for _, p := range cfg.Properties() {
-			o.Properties = append(o.Properties, rdkafka.Property{Name: p.Name, Value: p.Value})
-		}
-		opener = rdkafka.Opener(o)
+		opener = rdkafka.Opener(clientOptions(cfg))
 	}
 	return plugin.New(plugin.Options{Config: cfg, Open: opener, Relay: flblog.NewRelay(quietLog{log}, "growth"), Name: "growth"})
+}
+
+func decode(s section) (*config.Config, error) {
+	return config.Decode(config.GetterFunc(func(name string) string { return s[name] }), librdkafka{})
+}
+
+// clientOptions are the client's settings of a section.
+func clientOptions(cfg *config.Config) (o rdkafka.Options) {
+	for _, p := range cfg.Properties() {
+		o.Properties = append(o.Properties, rdkafka.Property{Name: p.Name, Value: p.Value})
+	}
+	return o
 }
 
 // words fill the text of a record.
@@ -118,28 +126,31 @@ func cpuOfSelf() time.Duration {
 // errFlush is a flush that was not acknowledged although it may be tried many times.
 var errFlush = errors.New("a chunk was not acknowledged")
 
-// flushAll has callers at once flush chunks, each like the one given, that many in all; the callers share the instances.
-func flushAll(instances []*plugin.Instance, callers, chunks int, like []byte) error {
+// each calls f for that many chunks in all, from callers at once, and with the number of the chunk.
+func each(callers, chunks int, f func(caller, chunk int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, callers)
 	for c := range callers {
-		own := append([]byte(nil), like...)
-		mine := chunks / callers
-		if c < chunks%callers {
-			mine++
-		}
 		wg.Go(func() {
-			in := instances[c%len(instances)]
-			for i := range mine {
-				number(own, c*chunks+i)
-				if errs[c] = flush(in, own); errs[c] != nil {
-					return
-				}
+			for i := c; i < chunks && errs[c] == nil; i += callers {
+				errs[c] = f(c, i)
 			}
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// flushAll flushes chunks that are like the one given; the callers share the instances.
+func flushAll(instances []*plugin.Instance, callers, chunks int, like []byte) error {
+	own := make([][]byte, callers)
+	for c := range own {
+		own[c] = append([]byte(nil), like...)
+	}
+	return each(callers, chunks, func(c, i int) error {
+		number(own[c], i)
+		return flush(instances[c%len(instances)], own[c])
+	})
 }
 
 // flush hands a chunk over until it is acknowledged.

@@ -102,7 +102,9 @@ func (m *memory) Hold(string, time.Duration) {}
 func (m *memory) ShutSockets() int { return 0 }
 
 // Silence implements reconnect.Client.
-func (m *memory) Silence(time.Duration) reconnect.Silence { return reconnect.Silence{Ready: 1, Alive: 1} }
+func (m *memory) Silence(time.Duration) reconnect.Silence {
+	return reconnect.Silence{Ready: 1, Alive: 1}
+}
 
 // ShutSilent implements reconnect.Client.
 func (m *memory) ShutSilent(time.Duration) {}

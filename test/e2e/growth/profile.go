@@ -1,21 +1,22 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"time"
 
 	"out_kafka_reconnect/plugin"
+	"out_kafka_reconnect/test/e2e/kafka/freeport"
 )
 
 const (
@@ -91,41 +92,48 @@ func profile(ctx context.Context, s settings, stdout io.Writer) error {
 	return nil
 }
 
-var served = regexp.MustCompile(`http://\S+`)
-
 // flameGraph leaves the flame graph of a profile beside it, as the page that go tool pprof serves: it needs nothing else.
 func flameGraph(ctx context.Context, path string) (page string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-no_browser", "-http=127.0.0.1:0", path)
-	said, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	lease, err := freeport.Take(1)
 	if err != nil {
+		return "", err
+	}
+	defer lease.Release()
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(lease.Ports()[0]))
+	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-no_browser", "-http="+address, path)
+	if err := cmd.Start(); err != nil {
 		return "", err
 	}
 	defer func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Process.Signal(os.Interrupt) // go ends with its tool
+		_ = cmd.Wait()
 	}()
-	var url string
-	for lines := bufio.NewScanner(said); url == "" && lines.Scan(); {
-		url = served.FindString(lines.Text())
+	page = path + ".html"
+	for {
+		body, err := get(ctx, "http://"+address+"/ui/flamegraph")
+		if err == nil {
+			return page, os.WriteFile(page, body, 0o644)
+		}
+		if pause(ctx, 50*time.Millisecond) != nil { // it was not up yet
+			return "", fmt.Errorf("asking go tool pprof for the flame graph of %s: %w", path, err)
+		}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/ui/flamegraph", nil)
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("asking go tool pprof for the flame graph of %s: %w", path, err)
+		return nil, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("asking go tool pprof for the flame graph of %s: %s, %w", path, answer.Status, err)
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.New(answer.Status)
 	}
-	page = path + ".html"
-	return page, os.WriteFile(page, body.Bytes(), 0o644)
+	return io.ReadAll(answer.Body)
 }

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
-	"syscall"
 	"time"
+
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // A report is all figures, as they lie in docs/growth/results.json.
@@ -54,31 +53,5 @@ func (r *report) write(path string) error {
 
 // describe notes the day and the machine.
 func (r *report) describe(fluentBit string) {
-	r.Day, r.FluentBit = time.Now().Format("2 January 2006"), fluentBit
-	r.Machine = fmt.Sprintf("%s, %d processors, Linux %s, %s, %s/%s", processor(), runtime.NumCPU(), kernel(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// processor is the model of the CPU.
-func processor() string {
-	info, _ := os.ReadFile("/proc/cpuinfo") // without it the model is unknown
-	for line := range strings.Lines(string(info)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown processor"
-}
-
-// kernel is the release of the kernel, as far as its numbers go.
-func kernel() string {
-	var u syscall.Utsname
-	_ = syscall.Uname(&u) // can't fail for this argument
-	var b []byte
-	for _, c := range u.Release {
-		if c != '.' && (c < '0' || c > '9') {
-			break
-		}
-		b = append(b, byte(c))
-	}
-	return string(b)
+	r.Day, r.FluentBit, r.Machine = time.Now().Format("2 January 2006"), fluentBit, rig.Machine()
 }

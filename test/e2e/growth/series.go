@@ -10,12 +10,15 @@ import (
 
 	"out_kafka_reconnect/plugin"
 	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/rdkafka"
 )
 
 // The paths that are measured.
 const (
 	// alone is the plugin over the client in memory: what is its own.
 	alone = "plugin alone"
+	// client is librdkafka alone, given records that are ready, over the binding: what the plugin can't change.
+	client = "client alone"
 	// whole is the way to a broker in another process, whose work is not counted.
 	whole = "to a broker"
 )
@@ -90,7 +93,7 @@ func (s shape) x() int {
 func (b *bench) series(ctx context.Context, r *report) error {
 	all := shapes()
 	for _, name := range []string{byChunk, byTopics, byInstances, byCallers} {
-		for _, path := range []string{alone, whole} {
+		for _, path := range []string{alone, client, whole} {
 			for _, s := range all[name] {
 				p, err := b.point(ctx, s, path)
 				if err != nil {
@@ -104,40 +107,24 @@ func (b *bench) series(ctx context.Context, r *report) error {
 	return b.backlogs(ctx, r)
 }
 
+// A subject is what a point measures: it brings chunks to their end, so many in all.
+type subject struct {
+	deliver func(chunks int) error
+	close   func()
+}
+
+// mostChunks bounds the chunks of a round: each waits for its acknowledgement, and small ones are many.
+const mostChunks = 3000
+
 // point measures one shape.
 func (b *bench) point(ctx context.Context, s shape, path string) (p point, err error) {
-	own := section{"brokers": "memory:1", "topics": topicName(0), "queue_limit": "1GiB"}
-	opener := openMemory(func(*memory) {}, false)
-	if path == whole {
-		broker, err := startBroker(ctx, max(s.topics, 1))
-		if err != nil {
-			return p, err
-		}
-		defer broker.stop()
-		own["brokers"], opener = broker.addr, nil
+	opened, err := b.subject(ctx, s, path)
+	if err != nil {
+		return p, err
 	}
-	if s.topics > 0 {
-		own["topic_key"] = "topic"
-		for i := 1; i < s.topics; i++ {
-			own["topics"] += "," + topicName(i)
-		}
-	}
-	var instances []*plugin.Instance
-	defer func() {
-		for _, in := range instances {
-			in.Close()
-		}
-	}()
-	for range s.instances {
-		in, err := open(own, opener, b.log)
-		if err != nil {
-			return p, err
-		}
-		instances = append(instances, in)
-	}
-	like := makeChunk(s.perChunk, s.topics)
-	chunks := max(b.records/s.perChunk, s.callers)
-	if err := flushAll(instances, s.callers, 2*s.callers, like); err != nil { // connected, topics known, buffers grown
+	defer opened.close()
+	chunks := max(min(b.records/s.perChunk, mostChunks), s.callers)
+	if err := opened.deliver(2 * s.callers); err != nil { // connected, topics known, buffers grown
 		return p, err
 	}
 	p = point{Series: s.series, Path: path, X: s.x(), Records: chunks * s.perChunk}
@@ -145,7 +132,7 @@ func (b *bench) point(ctx context.Context, s shape, path string) (p point, err e
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		c, err := measured(func() error { return flushAll(instances, s.callers, chunks, like) })
+		c, err := measured(func() error { return opened.deliver(chunks) })
 		if err != nil {
 			return p, err
 		}
@@ -162,6 +149,103 @@ func (b *bench) point(ctx context.Context, s shape, path string) (p point, err e
 		}
 	}
 	return p, nil
+}
+
+// subject opens what is measured.
+func (b *bench) subject(ctx context.Context, s shape, path string) (*subject, error) {
+	own := section{"brokers": "memory:1", "topics": topicName(0), "queue_limit": "1GiB"}
+	for i := 1; i < s.topics; i++ {
+		own["topics"] += "," + topicName(i)
+	}
+	if s.topics > 0 {
+		own["topic_key"] = "topic"
+	}
+	if path == alone {
+		return b.flushes(s, own, openMemory(func(*memory) {}, false))
+	}
+	broker, err := startBroker(ctx, max(s.topics, 1))
+	if err != nil {
+		return nil, err
+	}
+	own["brokers"] = broker.addr
+	var opened *subject
+	if path == client {
+		opened, err = readyRecords(s, own)
+	} else {
+		opened, err = b.flushes(s, own, nil)
+	}
+	if err != nil {
+		broker.stop()
+		return nil, err
+	}
+	end := opened.close
+	opened.close = func() {
+		end()
+		broker.stop()
+	}
+	return opened, nil
+}
+
+// flushes is the plugin.
+func (b *bench) flushes(s shape, own section, opener reconnect.Opener) (*subject, error) {
+	var instances []*plugin.Instance
+	end := func() {
+		for _, in := range instances {
+			in.Close()
+		}
+	}
+	for range s.instances {
+		in, err := open(own, opener, b.log)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		instances = append(instances, in)
+	}
+	like := makeChunk(s.perChunk, s.topics)
+	return &subject{func(chunks int) error { return flushAll(instances, s.callers, chunks, like) }, end}, nil
+}
+
+// readyRecords is the client, which gets the same records again and again.
+func readyRecords(s shape, own section) (*subject, error) {
+	cfg, err := decode(own)
+	if err != nil {
+		return nil, err
+	}
+	var clients []*rdkafka.Client
+	end := func() {
+		for _, c := range clients {
+			_ = c.Close(time.Second) // nothing is outstanding
+		}
+	}
+	for range s.instances {
+		c, err := rdkafka.Open(clientOptions(cfg), 1, nil)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	batch := &reconnect.Batch{Data: make([]byte, s.perChunk*recordSize)}
+	for i := range max(s.topics, 1) {
+		batch.Topics = append(batch.Topics, topicName(i))
+	}
+	for i := range s.perChunk {
+		batch.Messages = append(batch.Messages, reconnect.Message{
+			Topic: int32(i % len(batch.Topics)), Partition: reconnect.PartitionAny, KeyLen: reconnect.NoKey,
+			ValOff: int32(i * recordSize), ValLen: recordSize,
+		})
+	}
+	return &subject{func(chunks int) error {
+		return each(s.callers, chunks, func(caller, _ int) error {
+			d := clients[caller%len(clients)].Produce(batch)
+			<-d.Done()
+			if len(d.Failures()) > 0 {
+				return errFlush
+			}
+			return nil
+		})
+	}, end}, nil
 }
 
 // A backlog is an outage in which so many chunks come and wait, and what follows. Times are of one chunk.
@@ -197,9 +281,9 @@ func (b *bench) backlogs(ctx context.Context, r *report) error {
 const backlogRecords = 10
 
 func (b *bench) backlog(ctx context.Context, n int, ordered bool) (l backlog, err error) {
-	var client *memory
+	var kafka *memory
 	own := section{"brokers": "memory:1", "topics": topicName(0), "queue_limit": "1GiB", "ordered": strconv.FormatBool(ordered)}
-	in, err := open(own, openMemory(func(m *memory) { client = m }, true), io.Discard)
+	in, err := open(own, openMemory(func(m *memory) { kafka = m }, true), io.Discard)
 	if err != nil {
 		return l, err
 	}
@@ -213,7 +297,7 @@ func (b *bench) backlog(ctx context.Context, n int, ordered bool) (l backlog, er
 		number(chunks[i], i)
 	}
 	l = backlog{Chunks: n, Ordered: ordered}
-	each := func(want plugin.Result) (float64, error) {
+	flushEach := func(want plugin.Result) (float64, error) {
 		c, err := measured(func() error {
 			for _, chunk := range chunks {
 				if got := in.Flush(chunk, "app", false); got != want {
@@ -224,14 +308,14 @@ func (b *bench) backlog(ctx context.Context, n int, ordered bool) (l backlog, er
 		})
 		return float64(c.CPU) / float64(n), err
 	}
-	if l.Take, err = each(plugin.Retry); err != nil {
+	if l.Take, err = flushEach(plugin.Retry); err != nil {
 		return l, err
 	}
-	if l.Refuse, err = each(plugin.Retry); err != nil {
+	if l.Refuse, err = flushEach(plugin.Retry); err != nil {
 		return l, err
 	}
 	c, err := measured(func() error {
-		client.set(false)
+		kafka.set(false)
 		for in.Metrics().Open > 0 {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -244,8 +328,6 @@ func (b *bench) backlog(ctx context.Context, n int, ordered bool) (l backlog, er
 		return l, err
 	}
 	l.Drain = float64(c.CPU) / float64(n)
-	l.Collect, err = each(plugin.OK)
+	l.Collect, err = flushEach(plugin.OK)
 	return l, err
 }
-
-var _ reconnect.Client = (*memory)(nil)

@@ -36,7 +36,9 @@ func (b *Broker) refuseProduce(req kmsg.Request) (kmsg.Response, error, bool) {
 
 // produceError answers every partition of a produce request with one code.
 func produceError(req kmsg.Request, code int16) kmsg.Response {
-	return answerProduce(req, func(_ *kmsg.ProduceRequestTopicPartition, out *kmsg.ProduceResponseTopicPartition) { out.ErrorCode = code })
+	return answerProduce(req, func(_ *kmsg.ProduceRequestTopicPartition, out *kmsg.ProduceResponseTopicPartition) {
+		out.ErrorCode = code
+	})
 }
 
 // answerProduce answers a produce request; fill does so for each partition.
