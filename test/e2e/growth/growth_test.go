@@ -97,7 +97,7 @@ func TestFlushAll_DeliversEachChunkOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = flushAll([]*plugin.Instance{in}, callers, chunks, makeChunk(perChunk, n))
+		err = flushAll(t.Context(), []*plugin.Instance{in}, callers, chunks, makeChunk(perChunk, n))
 		if m := in.Metrics(); err != nil || m.Acknowledged != chunks*perChunk || m.ChunksOK != chunks {
 			t.Errorf("%d topics: %v, %+v", n, err, m)
 		}

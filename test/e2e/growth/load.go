@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -127,13 +128,15 @@ func cpuOfSelf() time.Duration {
 var errFlush = errors.New("a chunk was not acknowledged")
 
 // each calls f for that many chunks in all, from callers at once, and with the number of the chunk.
-func each(callers, chunks int, f func(caller, chunk int) error) error {
+func each(ctx context.Context, callers, chunks int, f func(caller, chunk int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, callers)
 	for c := range callers {
 		wg.Go(func() {
 			for i := c; i < chunks && errs[c] == nil; i += callers {
-				errs[c] = f(c, i)
+				if errs[c] = ctx.Err(); errs[c] == nil {
+					errs[c] = f(c, i)
+				}
 			}
 		})
 	}
@@ -142,12 +145,12 @@ func each(callers, chunks int, f func(caller, chunk int) error) error {
 }
 
 // flushAll flushes chunks that are like the one given; the callers share the instances.
-func flushAll(instances []*plugin.Instance, callers, chunks int, like []byte) error {
+func flushAll(ctx context.Context, instances []*plugin.Instance, callers, chunks int, like []byte) error {
 	own := make([][]byte, callers)
 	for c := range own {
 		own[c] = append([]byte(nil), like...)
 	}
-	return each(callers, chunks, func(c, i int) error {
+	return each(ctx, callers, chunks, func(c, i int) error {
 		number(own[c], i)
 		return flush(instances[c%len(instances)], own[c])
 	})

@@ -19,6 +19,9 @@ func pictures(r *report) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, s := range sections {
 		p := plotOf("CPU of a record by "+s.series, s.series, "CPU microseconds a record")
+		if s.series == byChunk { // the only one that is high on the left
+			p.Legend.XOffs = 5 * vg.Inch
+		}
 		curves := []struct {
 			path string
 			col  color.Color
@@ -68,7 +71,8 @@ func plotOf(title, x, y string) *plot.Plot {
 	p := chart.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.X.Scale = plot.LogScale{}
-	p.Legend.Top = true
+	// The text follows the lines, so that one in a wider font than ours does not run into them.
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 12
 	return p
 }
 
@@ -84,6 +88,7 @@ func draws(files map[string][]byte, file string, p *plot.Plot, xs []int) error {
 	}
 	p.X.Tick.Marker = marks
 	p.Y.Min = 0
+	p.Y.Max *= 1.2 // room for the legend
 	canvas, all := chart.Canvas(8*vg.Inch, 3*vg.Inch)
 	p.Draw(draw.Crop(all, 6, -14, 4, -4))
 	svg, err := chart.SVG(canvas)

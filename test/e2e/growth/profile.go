@@ -44,7 +44,7 @@ func profile(ctx context.Context, s settings, stdout io.Writer) error {
 	}
 	defer in.Close()
 	like := makeChunk(usual.perChunk, 0)
-	if err := flushAll([]*plugin.Instance{in}, usual.callers, 2*usual.callers, like); err != nil {
+	if err := flushAll(ctx, []*plugin.Instance{in}, usual.callers, 2*usual.callers, like); err != nil {
 		return err
 	}
 	runtime.SetMutexProfileFraction(lockRate)
@@ -57,8 +57,8 @@ func profile(ctx context.Context, s settings, stdout io.Writer) error {
 		return err
 	}
 	records := 0
-	for began := time.Now(); time.Since(began) < profiled && ctx.Err() == nil; records += 100 * usual.perChunk {
-		if err = flushAll([]*plugin.Instance{in}, usual.callers, 100, like); err != nil {
+	for began := time.Now(); time.Since(began) < profiled; records += 100 * usual.perChunk {
+		if err = flushAll(ctx, []*plugin.Instance{in}, usual.callers, 100, like); err != nil {
 			break
 		}
 	}
