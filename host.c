@@ -62,12 +62,8 @@ static int trim_library(struct dl_phdr_info *info, size_t size, void *unused)
 		uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~page;
 		uintptr_t to = (info->dlpi_addr + p->p_vaddr + p->p_memsz + page) & ~page;
 
-		if (p->p_type != PT_LOAD || (p->p_flags & PF_W))
-			continue;
-		/* Code is faster in huge pages; the tables beside it are seldom read, and a byte of them brings 2 MB. */
-		if (!(p->p_flags & PF_X))
-			madvise((void *)from, to - from, MADV_NOHUGEPAGE);
-		madvise((void *)from, to - from, MADV_DONTNEED);
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W))
+			madvise((void *)from, to - from, MADV_DONTNEED);
 	}
 	return 0;
 }

@@ -64,9 +64,9 @@ func TestFirstToGo_FindsThePartsOfTheChunkUnderWay(t *testing.T) {
 func TestWakeDelayed_TellsWhenTheNextIsDue(t *testing.T) {
 	c := &Courier{}
 	now := time.Now()
-	for _, wait := range []time.Duration{3, 1, 2} {
+	for _, wait := range []int{3, 1, 2} {
 		p := numbered(0)[0]
-		p.due = now.Add(wait * time.Second)
+		p.due = now.Add(time.Duration(wait) * time.Second)
 		c.delayed = append(c.delayed, p)
 		c.delayedUntil = earlier(c.delayedUntil, p.due)
 	}

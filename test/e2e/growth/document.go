@@ -105,7 +105,7 @@ func hostTables(d *strings.Builder, r *report) {
 		fmt.Fprintf(d, "| %s | %s | %s |\n", s.Output, chart.Tenths(s.Load), chart.Tenths(s.Init))
 	}
 	fmt.Fprintf(d, "\n## Nothing to do\n\n%s\n\n", wrap(fmt.Sprintf("%s, %.0f seconds after some records, watched for %.0f seconds; without this plugin loaded in the "+
-		"first two rows. Own memory is what is in no file: the rest is code, which the system can drop and read again.", r.agent(), settles.Seconds(), idleFor.Seconds())))
+		"first two rows. Own memory is what is in no file: the rest is code, which the system can drop and read again. The libraries are read from the disk before each row, as after a boot.", r.agent(), settles.Seconds(), idleFor.Seconds())))
 	d.WriteString("| output | RSS MiB | its own | CPU, % of a core | threads |\n|---|---|---|---|---|\n")
 	for _, i := range r.Idles {
 		fmt.Fprintf(d, "| %s | %s | %s | %.2f | %d |\n", i.Output, chart.Tenths(i.MiB), chart.Tenths(i.Own), i.CPU, i.Thread)

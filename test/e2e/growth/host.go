@@ -36,7 +36,10 @@ const (
 	builtInLines = "name kafka\nbrokers ${BROKERS}\ntopics app\nretry_limit no_limits\n"
 )
 
-// start runs a host in a folder of its own. Done ends it.
+// privateLibrary lies beside the plugin.
+const privateLibrary = "librdkafka_kafka_reconnect.so"
+
+// host runs a host in a folder of its own. Done ends it.
 func (b *bench) host(ctx context.Context, o output, brokers []string, tally *rig.Tally) (h rig.Host, done func(), err error) {
 	kind, program := "chost", b.settings.host
 	if b.fluentBit != "" {
@@ -48,6 +51,11 @@ func (b *bench) host(ctx context.Context, o output, brokers []string, tally *rig
 	library, err := rig.Built(b.plugin, "build")
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, path := range []string{library, filepath.Join(filepath.Dir(library), privateLibrary)} {
+		if err := evict(path); err != nil {
+			return nil, nil, err
+		}
 	}
 	if o.bare {
 		library = ""
