@@ -114,6 +114,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		Open:      rdkafka.Opener(client),
 		Relay:     relay,
 		Name:      name,
+		Trim:      trim,
 		Heir:      heir,
 		Telemetry: hostTelemetry{},
 		Registry:  &instances,

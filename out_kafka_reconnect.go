@@ -68,10 +68,12 @@ func FLBPluginRegister(def unsafe.Pointer) (r C.int) {
 //export okr_init
 func okr_init(p unsafe.Pointer) (r C.int) {
 	defer recovered(&r, plugin.Error)
+	setMemory()
 	in, err := open(p)
 	if err != nil {
 		return C.int(plugin.Error)
 	}
+	trimSoon()
 	C.okr_host_set_context(p, C.uintptr_t(instances.Add(in)))
 	return C.int(plugin.OK)
 }

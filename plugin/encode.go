@@ -215,6 +215,17 @@ func (e *encoder) encodeSignal(signal chunk.Signal, data []byte, now time.Time) 
 	e.bundles(e.signals, false, &route)
 }
 
+// shed drops the buffers that grow with the chunks, and tells whether that is worth a thought.
+// What counts, as the router does, stays.
+func (e *encoder) shed(c *config.Config) bool {
+	dropped := cap(e.batch.Data)
+	e.batch, e.faults = reconnect.Batch{}, faults{}
+	if e.bundler != nil {
+		e.bundler = newBundler(c)
+	}
+	return dropped >= shedFrom
+}
+
 // noFields is the body of a record without fields.
 var noFields = []byte{0x80}
 

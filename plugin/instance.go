@@ -31,6 +31,8 @@ type Options struct {
 	Relay *flblog.Relay
 	// Name is what the metrics call the instance.
 	Name string
+	// Trim, if set, gives memory back that is not Go's. It is called when a backlog is over.
+	Trim func()
 	// Heir, if set, is an instance of the same destination that a hot reload has ended:
 	// what it has not delivered, and what it remembers, goes on here.
 	Heir *Instance
@@ -61,6 +63,7 @@ type Instance struct {
 	relay     *flblog.Relay
 	log       *slog.Logger
 	quiet     *quiet
+	ebb       *ebb
 
 	jobs    chan *job
 	jobPool sync.Pool
@@ -170,6 +173,7 @@ func New(o Options) (*Instance, error) {
 		in.clerk.courier = in.courier
 		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
 	}
+	in.ebb = &ebb{courier: in.courier, limit: o.Config.QueueLimit, also: o.Trim}
 	if o.Config.Ordered {
 		in.line = delivery.NewLine(o.Config.OrderedWait, in.courier, in.skipped)
 	}
@@ -270,6 +274,7 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 		}
 		in.reload.returns(chunk, tag)
 		in.counts.retried.Add(1)
+		in.ebb.expect()
 	case Error:
 		in.counts.undecodable.Add(1)
 	}
@@ -317,12 +322,25 @@ func (in *Instance) work(j *job) {
 	}
 	a := &attempt{in: in, enc: e, timer: time.NewTimer(time.Hour)}
 	defer a.timer.Stop()
-	for {
+	for ; j != nil; j = in.next(a) {
 		a.serve(j)
+	}
+}
+
+// next waits for a job; nil when the instance closes. A goroutine that waits long drops its
+// buffers, which are as large as the largest chunk, but not its encoder: that counts the topics.
+func (in *Instance) next(a *attempt) *job {
+	a.timer.Reset(shedAfter)
+	for {
 		select {
-		case j = <-in.jobs:
+		case j := <-in.jobs:
+			return j
 		case <-in.closing:
-			return
+			return nil
+		case <-a.timer.C:
+			if a.enc != nil && a.enc.shed(in.cfg) {
+				in.ebb.expect()
+			}
 		}
 	}
 }
@@ -337,6 +355,7 @@ func (in *Instance) end() bool {
 	in.closed = true
 	close(in.closing)
 	in.schemas.Close()
+	in.ebb.close()
 	if in.line != nil {
 		in.line.Close()
 	}

@@ -329,22 +329,22 @@ func TestReload_WhatDoesNotFitIsTakenOverLater(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		p.reg.ExpectReload()
 		time.Sleep(10 * time.Second)
-		a.want(OK, records(1, 4000))
+		a.want(OK, records(1, 3500))
 		for range 5 * takeOverFor / time.Second {
-			a.want(Retry, records(10_000, 4000))
+			a.want(Retry, records(10_000, 3500))
 			time.Sleep(time.Second)
 		}
 		p.net.Set(reconnecttest.Serving)
 		time.Sleep(10 * time.Second)
 		p.net.Set(reconnecttest.Down)
 		time.Sleep(5 * time.Second)
-		a.want(OK, records(10_000, 4000))
+		a.want(OK, records(10_000, 3500))
 		// From then on it ends as ever.
 		time.Sleep(takeOverFor)
 		a.want(Retry, records(20_000, 1))
 		p.net.Set(reconnecttest.Serving)
 		time.Sleep(10 * time.Second)
-		p.wantStored(8001)
+		p.wantStored(7001)
 	})
 }
 

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -114,9 +115,10 @@ type Courier struct {
 	sender  Sender
 	stopped bool
 	// What waits, in the order in which it goes out: what came back goes first. Delayed
-	// parts join when they are due.
+	// parts join when they are due. With Ordered both are sorted by the number of the chunk.
 	returned, ready []*part
 	delayed         []*part
+	delayedUntil    time.Time // nothing of them is due before that; zero without any
 	// hands counts the parts in the client's hands by topic.
 	hands map[string]int
 	// barred are the topics for which a message must be sent alone; nothing else goes there.
@@ -206,6 +208,11 @@ func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	}
 	for _, p := range c.ready {
 		p.receipt.held = false // the line that held it is the old one's
+	}
+	if o.Ordered {
+		for _, list := range [][]*part{c.returned, c.ready} {
+			slices.SortStableFunc(list, func(a, b *part) int { return cmp.Compare(a.receipt.number, b.receipt.number) })
+		}
 	}
 	var letters []Rejected
 	take := func(p *part) bool {
@@ -410,7 +417,7 @@ func (c *Courier) PostLetters(rej Rejected, b *reconnect.Batch, letters any) {
 	p := newPart(rej.receipt, b, nil)
 	p.letters, p.origin = letters, rej.origin
 	c.queued += p.size - rej.size
-	c.ready = append(c.ready, p)
+	c.enqueue(&c.ready, p)
 	c.mu.Unlock()
 	c.nudge()
 }

@@ -389,7 +389,7 @@ func TestCourier_CountsWhatCameBack(t *testing.T) {
 }
 
 func TestCourier_RoomIsBounded(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{Limit: 1280}, func(r *rig) {
 		big := "t:" + strings.Repeat("x", 5000)
 		r.post("a", "bad:1")
 		r.wantSent("bad:1")[0].all(noTopic)
@@ -404,7 +404,7 @@ func TestCourier_RoomIsBounded(t *testing.T) {
 			h.report(nil)
 		}
 		r.post("a", "t:1", "t:2")
-		if !r.Room(300) || r.Room(500) {
+		if !r.Room(300) || r.Room(600) {
 			t.Errorf("%+v", r.Status())
 		}
 	})
@@ -554,12 +554,12 @@ func TestCourier_RejectsTheMendableApart(t *testing.T) {
 // What waits for a bad topic may not fill the room of the good ones: Fluent Bit has the
 // bytes too, and brings them again.
 func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{Limit: 1280}, func(r *rig) {
 		x := r.post("a", "bad:1")
 		r.wantSent("bad:1")[0].all(noTopic)
 		y, z := r.post("b", "bad:2", "t:3"), r.post("c", "bad:4")
 		r.wantSent("t:3")[0].report(nil)
-		if x.Short() || y.Short() || !z.Short() || r.Status().Queued > 500 {
+		if x.Short() || y.Short() || !z.Short() || r.Status().Queued > 640 {
 			t.Fatalf("short: %v %v %v, %+v", x.Short(), y.Short(), z.Short(), r.Status())
 		}
 		time.Sleep(5 * time.Second)
@@ -576,7 +576,7 @@ func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
 // Letters that nobody takes may not fill the room either: the chunk is supplied again, and its
 // bad message rejected again.
 func TestCourier_LettersThatNobodyTakesLeaveRoom(t *testing.T) {
-	inBubble(t, Options{LetterTopic: "dlq", Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{LetterTopic: "dlq", Limit: 1280}, func(r *rig) {
 		var rejected []Rejected
 		o := r.o
 		o.Reject = func(x Rejected) { rejected = append(rejected, x) }

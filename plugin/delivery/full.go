@@ -99,7 +99,7 @@ func (c *Courier) giveWay(p *part) {
 	}
 	first := parts[0]
 	first.unfit, first.due = p.unfit, time.Now().Add(againMax)
-	c.delayed = append(c.delayed, first)
+	c.delay(first)
 	c.returned = slices.Insert(c.returned, 0, parts[1:]...)
 	c.full = full{}
 	o := c.o
@@ -125,11 +125,13 @@ func (c *Courier) comeBack(p *part) {
 	}
 	last := slices.MaxFunc(pieces, func(a, b *part) int { return a.due.Compare(b.due) }).due
 	if last.IsZero() {
-		c.returned = append(c.returned, pieces...)
+		for _, q := range pieces {
+			c.enqueue(&c.returned, q)
+		}
 		return
 	}
 	for _, q := range pieces {
 		q.due = last
 	}
-	c.delayed = append(c.delayed, pieces...)
+	c.delay(pieces...)
 }

@@ -159,8 +159,8 @@ func (c *Courier) probed(p *part, written bool) {
 		delete(c.troubled, topic)
 		for _, q := range t.parts {
 			c.goOn(q)
+			c.enqueue(&c.ready, q)
 		}
-		c.ready = append(c.ready, t.parts...)
 	case p.probe:
 		t.probing = false
 		c.postpone(t)
@@ -201,7 +201,7 @@ func (c *Courier) sendAnywhere(r *result, list []int) {
 		q.batch.Messages[i].Partition = reconnect.PartitionAny
 	}
 	c.queued += q.size
-	c.returned = append(c.returned, q)
+	c.enqueue(&c.returned, q)
 	r.troubles = append(r.troubles, Trouble{
 		Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]], NoPartition: true,
 	})

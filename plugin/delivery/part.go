@@ -7,8 +7,9 @@ import (
 	"out_kafka_reconnect/reconnect"
 )
 
-// messageOverhead is what librdkafka needs for a queued message besides key and value.
-const messageOverhead = 200
+// messageOverhead is what a message needs in the client's hands besides key and value: 250 bytes,
+// measured, of which librdkafka's own structure is most.
+const messageOverhead = 256
 
 // sizeOf is what a batch counts against the limit, in bytes.
 func sizeOf(b *reconnect.Batch) int64 {

@@ -122,6 +122,7 @@ static void *poll_loop(void *arg)
 		rd_kafka_poll(c->rk, POLL_MS);
 		if (okr_now_ms() - watched >= WATCH_MS) {
 			okr_watch_connections(c);
+			okr_blocks_trim(c, false);
 			watched = okr_now_ms();
 		}
 	}
@@ -182,6 +183,7 @@ static okr_client *client_new(const okr_socket_options *so, int gate)
 	pthread_mutex_init(&c->mu, NULL);
 	pthread_mutex_init(&c->ring_mu, NULL);
 	pthread_mutex_init(&c->chunk_mu, NULL);
+	pthread_mutex_init(&c->spare_mu, NULL);
 	pthread_mutex_init(&c->wake_mu, NULL);
 	pthread_mutex_init(&c->life_mu, NULL);
 	pthread_condattr_t attr;
@@ -200,6 +202,7 @@ static void client_free(okr_client *c)
 	while (okr_next_event(c, &e))
 		free(e.heap);
 	okr_orphans_free(c);
+	okr_blocks_trim(c, true);
 	okr_gate_free(c);
 	if (c->wake_fd != -1)
 		close(c->wake_fd);
@@ -210,6 +213,7 @@ static void client_free(okr_client *c)
 	pthread_mutex_destroy(&c->mu);
 	pthread_mutex_destroy(&c->ring_mu);
 	pthread_mutex_destroy(&c->chunk_mu);
+	pthread_mutex_destroy(&c->spare_mu);
 	pthread_mutex_destroy(&c->wake_mu);
 	pthread_mutex_destroy(&c->life_mu);
 	pthread_cond_destroy(&c->life_cond);

@@ -79,7 +79,7 @@ type Counts struct {
 
 // HostOptions says what NewHost makes.
 type HostOptions struct {
-	// Program is the host, Plugin the library with the plugin.
+	// Program is the host, Plugin the library with the plugin; without one Fluent Bit runs alone.
 	Program, Plugin string
 	// Dir holds the configuration, the stored chunks and what else the host writes. It stays.
 	Dir string
@@ -146,7 +146,10 @@ func (b *base) launch(args []string, stdin *os.File, stdout func(string)) error 
 	if b.Running() {
 		return errors.New("starting the host: it runs already")
 	}
-	args = append([]string{"-e", b.opts.Plugin, "-c", b.conf}, args...)
+	args = append([]string{"-c", b.conf}, args...)
+	if b.opts.Plugin != "" {
+		args = append([]string{"-e", b.opts.Plugin}, args...)
+	}
 	cmd := exec.Command(b.opts.Program, args...)
 	if b.opts.Names != nil {
 		cmd = b.opts.Names.wrap(cmd)
