@@ -23,6 +23,7 @@ GO_SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './t
 C_SOURCES  := $(wildcard *.c *.h reconnect/rdkafka/*.c reconnect/rdkafka/*.h)
 RECORDED   := test/e2e/parity/testdata/builtin.txt
 HOST_SOURCES := $(wildcard test/e2e/chost/*.c)
+HOST_EXPORTS := $(patsubst test/e2e/chost/exports/%.c,$(BUILD)/chost-exports/%.so,$(wildcard test/e2e/chost/exports/*.c))
 
 # The documented bounds that `make symbols` checks.
 MAX_TLS   := 512
@@ -68,9 +69,13 @@ unit: ## Test everything that needs no broker and no host, under the race detect
 asan: ## Test the client binding under the address sanitizer.
 	$(GO) test -asan ./reconnect/rdkafka
 
-$(HOST): $(HOST_SOURCES) $(wildcard test/e2e/chost/*.h)
+$(HOST): $(HOST_SOURCES) $(wildcard test/e2e/chost/*.h) $(HOST_EXPORTS)
 	@mkdir -p $(BUILD)
 	$(CC) -O1 -g -Wall -Wextra -Werror -rdynamic -o $@ $(HOST_SOURCES) -ldl -lpthread
+
+$(BUILD)/chost-exports/%.so: test/e2e/chost/exports/%.c
+	@mkdir -p $(dir $@)
+	$(CC) -O1 -g -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
 .PHONY: broker
 broker: $(BROKER) ## Build a Kafka in one small program, for trying things: build/embedded -port 9092 -topic logs:1.
@@ -114,8 +119,23 @@ demo: $(PLUGIN) $(HOST) ## Watch an outage: deliver, stop Kafka, keep logging, s
 	$(GO) run ./cmd/demo -plugin $(PLUGIN) -host $(HOST)
 
 .PHONY: bench
-bench: ## Run the benchmarks.
-	$(GO) test -run '^$$' -bench . -benchmem ./plugin/... ./reconnect/...
+bench: $(BROKER) ## Run the benchmarks and, in short, the series of make growth: three minutes.
+	@echo "$$(sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo), $$(nproc) processors, $$(uname -sr), $$($(GO) env GOVERSION)"
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 0.5s -timeout 2m ./plugin/... ./reconnect/...
+	$(GO) run ./test/e2e/growth -only series -rounds 1 -records 50000 -out $(BUILD)/growth.json
+
+.PHONY: growth
+growth: $(PLUGIN) $(HOST) $(BROKER) ## Measure growth, start, idle agents and a backlog; make docs/growth.md and its plots. ARGS='-only idle' picks a part.
+	$(GO) run ./test/e2e/growth -plugin $(PLUGIN) -host $(HOST) $(ARGS)
+	$(GO) test -count=1 ./test/e2e/growth -run 'TestDocument_IsCurrent$$' -rewrite
+
+.PHONY: soak
+soak: ## Measure the memory of an agent with a million records waiting, as a part of make growth.
+	$(MAKE) growth ARGS='-only soak'
+
+.PHONY: profile
+profile: $(BROKER) ## Profile the whole path to a broker; leave flame graphs for the browser in build/profile.
+	$(GO) run ./test/e2e/growth -profile $(BUILD)/profile
 
 .PHONY: bench-e2e
 bench-e2e: $(PLUGIN) ## Measure against the built-in output in Fluent Bit on real Kafka; ARGS='-only latency' picks a part.

@@ -65,6 +65,7 @@ func hostLevel(l slog.Level) C.int {
 type librdkafka struct{}
 
 func (librdkafka) CheckProperty(name, value string) error { return rdkafka.CheckProperty(name, value) }
+func (librdkafka) CheckFile(name, path string) error      { return rdkafka.CheckFile(name, path) }
 func (librdkafka) Features() string                       { return rdkafka.Features() }
 
 // open makes an instance of the section that Fluent Bit is initialising. It logs why when
@@ -87,6 +88,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 		refuse(log, err)
 		return nil, err
 	}
+	relay.Hide(cfg.Concealed()...)
 	client := clientOptions(cfg)
 	if err := rdkafka.CheckAll(client.Properties, client.Files); err != nil {
 		refuse(log, err)
@@ -103,16 +105,24 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	}
 	log.Info("starting", "version", version.Version, "librdkafka", rdkafka.Version(), "features", rdkafka.Features(), "settings", cfg.Summary())
 	log.Info("nothing is lost only with Retry_Limit no_limits in this section, storage.type filesystem at the inputs and a scheduler.cap of about 10 in [SERVICE], none of which a plugin can see")
+	if cfg.Format.Bundles() && !allEvents.Load() {
+		log.Info("this section gets logs only: for metrics and traces Fluent Bit must be 5.0 or newer")
+	}
 	client.Logger = log
 	in, err := plugin.New(plugin.Options{
-		Config:   cfg,
-		Open:     rdkafka.Opener(client),
-		Relay:    relay,
-		Name:     name,
-		Heir:     heir,
-		Registry: &instances,
+		Config:    cfg,
+		Open:      rdkafka.Opener(client),
+		Relay:     relay,
+		Name:      name,
+		Trim:      trim,
+		Heir:      heir,
+		Telemetry: hostTelemetry{},
+		Registry:  &instances,
 	})
 	if err != nil {
+		if heir != nil {
+			instances.PutBack(heir)
+		}
 		refuse(log, err)
 	}
 	return in, err

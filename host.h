@@ -36,6 +36,8 @@ int okr_host_log_check(okr_host_api *api, struct flb_output_instance *instance, 
 void okr_host_log(okr_host_api *api, int level, const char *line);
 /* okr_host_close_at_exit has okr_close_parked called at the end of the process; 0 if it will be. */
 int okr_host_close_at_exit(void);
+/* okr_host_trim unmaps the pages of the two libraries that can be read again from their files. */
+void okr_host_trim(void);
 /* okr_on_worker is 1 on a thread that Fluent Bit made for an output with workers. */
 int okr_on_worker(void);
 

@@ -54,11 +54,12 @@ func FLBPluginPreRegister(hot C.int) (r C.int) {
 	return 0
 }
 
-// FLBPluginRegister names the plugin.
+// FLBPluginRegister names the plugin, and says what it takes.
 //
 //export FLBPluginRegister
 func FLBPluginRegister(def unsafe.Pointer) (r C.int) {
 	defer recovered(&r, plugin.Error)
+	registerEvents(def)
 	return C.int(output.FLBPluginRegister(def, pluginName, pluginDescription))
 }
 
@@ -67,10 +68,12 @@ func FLBPluginRegister(def unsafe.Pointer) (r C.int) {
 //export okr_init
 func okr_init(p unsafe.Pointer) (r C.int) {
 	defer recovered(&r, plugin.Error)
+	setMemory()
 	in, err := open(p)
 	if err != nil {
 		return C.int(plugin.Error)
 	}
+	trimSoon()
 	C.okr_host_set_context(p, C.uintptr_t(instances.Add(in)))
 	return C.int(plugin.OK)
 }

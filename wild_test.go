@@ -17,6 +17,11 @@ import (
 	"out_kafka_reconnect/test/e2e/pki"
 )
 
+// elsewhere is librdkafka on the machine that a section is from: its files are there.
+type elsewhere struct{ librdkafka }
+
+func (elsewhere) CheckFile(string, string) error { return nil }
+
 // librdkafka makes a client of every section in the wild that package config accepts. Which
 // those are, and with which properties, is tested there.
 func TestSectionsInTheWild_MakeAClient(t *testing.T) {
@@ -30,7 +35,7 @@ func TestSectionsInTheWild_MakeAClient(t *testing.T) {
 	}
 	for _, s := range sections {
 		t.Run(s.Name, func(t *testing.T) {
-			cfg, err := config.Decode(s, librdkafka{})
+			cfg, err := config.Decode(s, elsewhere{})
 			if err != nil {
 				if got, want := strings.Count(err.Error(), "\n")+1, len(s.Refused); got != want {
 					t.Errorf("%d faults, want %d: %v", got, want, err)

@@ -35,6 +35,7 @@ type clerk struct {
 	pending int64     // bytes of them
 	limit   int64     // of those bytes: the rest of the room is for what can be written
 	running bool      // a goroutine writes
+	heir    *clerk    // goes on for this one
 	closing chan struct{}
 	writing sync.WaitGroup
 }
@@ -44,6 +45,12 @@ type letters struct {
 	rejected delivery.Rejected
 	list     []deadletter.Letter
 	inFile   int // how many of list are in the file
+}
+
+// posted is what the courier keeps with letters that are on their way to the topic.
+type posted struct {
+	list   []deadletter.Letter
+	inFile bool // of this section, or of the one that it was before a reload
 }
 
 // newClerk opens the targets of the section.
@@ -68,11 +75,16 @@ func (k *clerk) hasTarget() bool { return k.file != nil || k.topic.Name != "" }
 
 // keep brings letters to the targets, the file first. It does not block.
 func (k *clerk) keep(l letters) {
-	if k.file == nil {
+	if k.file == nil || l.inFile == len(l.list) {
 		k.post(l)
 		return
 	}
 	k.mu.Lock()
+	if heir := k.heir; heir != nil {
+		k.mu.Unlock()
+		heir.inherit(l)
+		return
+	}
 	defer k.mu.Unlock()
 	// What is in the file in part is not given up: it would be written again.
 	if k.pending > 0 && k.pending+l.rejected.Size() > k.limit && l.inFile == 0 && k.courier.Forgo(l.rejected) {
@@ -145,13 +157,37 @@ func (k *clerk) post(l letters) {
 		k.courier.Account(l.rejected)
 		return
 	}
-	k.courier.PostLetters(l.rejected, k.topic.Batch(l.list), l.list)
+	k.courier.PostLetters(l.rejected, k.topic.Batch(l.list), posted{l.list, l.inFile == len(l.list)})
 }
 
-// refused deals with letters that the dead-letter topic itself has refused: those that are
-// too large are cut further, the rest is lost to the topic.
+// inherit brings letters to the targets of now that were on their way to those before a reload.
+func (k *clerk) inherit(l letters) {
+	if !k.hasTarget() {
+		byKind := map[deadletter.Kind]int{}
+		for _, letter := range l.list[l.inFile:] {
+			byKind[letter.Kind]++
+		}
+		for kind, n := range byKind {
+			k.quiet.warn(droppedLine(kind), n)
+		}
+	}
+	k.keep(l)
+}
+
+// droppedLine is the constant text for a kind, as each is told once a minute.
+func droppedLine(k deadletter.Kind) string {
+	return "dead letters have no target since a hot reload and are dropped: " + string(k)
+}
+
+// refused deals with letters that come back from a dead-letter topic: those that were for another
+// one go to the targets of now. Of those that it has refused the ones that are too large are cut
+// further, the rest is lost to the topic.
 func (k *clerk) refused(r delivery.Rejected) {
-	list := lettersOf(r)
+	l := lettersOf(r)
+	if r.Batch.Topics[0] != k.topic.Name {
+		k.inherit(l)
+		return
+	}
 	largest, tooLarge := 0, true
 	for i, f := range r.Failures {
 		largest = max(largest, int(r.Batch.Messages[i].ValLen)+int(max(r.Batch.Messages[i].KeyLen, 0)))
@@ -159,22 +195,37 @@ func (k *clerk) refused(r delivery.Rejected) {
 	}
 	if tooLarge && largest > minLetter {
 		smaller := deadletter.Topic{Name: k.topic.Name, MaxBytes: largest / 2}
-		k.courier.PostLetters(r, smaller.Batch(list), list)
+		k.courier.PostLetters(r, smaller.Batch(l.list), posted{l.list, l.inFile > 0})
 		return
 	}
 	k.log.Error("dead letters were refused by the dead-letter topic",
-		"count", len(list), "topic", k.topic.Name, "code", r.Failures[0].Code, "err", r.Failures[0].Text, "in_file", k.file != nil)
+		"count", len(l.list), "topic", k.topic.Name, "code", r.Failures[0].Code, "err", r.Failures[0].Text, "in_file", l.inFile > 0)
 	k.courier.Account(r)
 }
 
 // lettersOf lists the letters of a Rejected that holds copies for the dead-letter topic.
-func lettersOf(r delivery.Rejected) []deadletter.Letter {
-	all := r.Letters.([]deadletter.Letter)
-	list := make([]deadletter.Letter, len(r.Failures))
+func lettersOf(r delivery.Rejected) letters {
+	all := r.Letters.(posted)
+	l := letters{rejected: r, list: make([]deadletter.Letter, len(r.Failures))}
 	for i, f := range r.Failures {
-		list[i] = all[f.Index]
+		l.list[i] = all.list[f.Index]
 	}
-	return list
+	if all.inFile {
+		l.inFile = len(l.list)
+	}
+	return l
+}
+
+// leaveTo ends the writing, and has another clerk go on, also with what still comes here.
+func (k *clerk) leaveTo(heir *clerk) {
+	k.close()
+	k.mu.Lock()
+	left := k.queue
+	k.queue, k.heir = nil, heir
+	k.mu.Unlock()
+	for _, l := range left {
+		heir.inherit(l)
+	}
 }
 
 // close ends the writing, and returns what is not written yet.

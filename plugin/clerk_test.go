@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"out_kafka_reconnect/plugin/chunk"
 	"out_kafka_reconnect/plugin/chunk/chunktest"
+	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
 	"out_kafka_reconnect/reconnect/reconnecttest"
@@ -356,6 +358,100 @@ func TestClerk_LettersGoToACorrectedTopic(t *testing.T) {
 		}
 		if st := b.courier.Status(); len(st.Topics) != 0 || st.Queued != 0 {
 			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// The dead-letter topic was misspelt, and a reload corrects it while the letter is in the client's hands: the first report
+// that a topic is unknown takes long.
+func TestClerk_LettersInTheClientsHandsGoToTheNewTarget(t *testing.T) {
+	path := letterFile(t)
+	for name, target := range map[string]settings{
+		"topic": {"dead_letter_topic": "dead"}, "file": {"dead_letter_file": path}, "none": {},
+	} {
+		inProcess(t, func(p *process) {
+			p.net.AckDelay = 2 * time.Second
+			p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+				if m.Topic == "typo" {
+					return &unknownTopic
+				}
+				return rejects(m)
+			}
+			a := p.start(settings{"dead_letter_topic": "typo"})
+			a.want(Retry, records(1, 5))
+			time.Sleep(5 * time.Second) // refused in company, then alone, and the letter is under way
+			if st := a.courier.Status(); a.sup.Outstanding() != 1 || len(st.Topics) != 0 {
+				t.Fatalf("%s: %d in the client's hands, %+v", name, a.sup.Outstanding(), st)
+			}
+			a.endByReload()
+			b := p.start(target)
+			time.Sleep(30 * time.Second)
+			b.want(OK, records(1, 5))
+			letters, dropped := len((&bench{net: p.net}).inTopic("dead")), p.host.count(droppedLine("rejected_by_broker")+" count=1")
+			if name == "file" {
+				letters = len(lettersIn(t, path))
+			}
+			if name != "none" && (letters != 1 || dropped != 0) || name == "none" && (letters != 0 || dropped != 1) {
+				t.Errorf("%s: %d letters, %d lines; log %q", name, letters, dropped, p.host.lines)
+			}
+			if st := b.courier.Status(); len(st.Topics) != 0 || st.Queued != 0 || st.Receipts != 0 {
+				t.Errorf("%s: %+v", name, st)
+			}
+		})
+	}
+}
+
+// A letter that waits for a misspelt topic goes to a file that a reload sets instead.
+func TestClerk_LettersOfATopicGoToAFile(t *testing.T) {
+	path := letterFile(t)
+	inProcess(t, func(p *process) {
+		p.net.Reject = func(m reconnecttest.Message) *reconnect.Failure {
+			if m.Topic == "typo" {
+				return &unknownTopic
+			}
+			return rejects(m)
+		}
+		a := p.start(settings{"dead_letter_topic": "typo"})
+		a.want(Retry, records(1, 5))
+		time.Sleep(time.Second)
+		a.endByReload()
+		b := p.start(settings{"dead_letter_file": path})
+		b.want(OK, records(1, 5))
+		if got := lettersIn(t, path); len(got) != 1 || got[0].Value != rejected3 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A reload takes the target away from letters that a full disk has kept waiting: they are told of, once.
+func TestClerk_LettersWithoutATargetAreTold(t *testing.T) {
+	path := letterFile(t)
+	inProcess(t, func(p *process) {
+		p.net.Reject = rejects
+		a := p.start(settings{"dead_letter_file": path})
+		obstruct(t, path)
+		a.want(Retry, records(1, 5))
+		a.endByReload()
+		b := p.start(nil)
+		b.want(OK, records(1, 5))
+		if n := p.host.count(droppedLine("rejected_by_broker") + " count=1"); n != 1 {
+			t.Errorf("%d lines; log %q", n, p.host.lines)
+		}
+	})
+}
+
+// What is rejected while a reload is under way may still come to the clerk of before.
+func TestClerk_LettersThatComeToAnEndedClerkGoToItsHeir(t *testing.T) {
+	old, path := letterFile(t), letterFile(t)
+	inProcess(t, func(p *process) {
+		a := p.start(settings{"dead_letter_file": old})
+		a.endByReload()
+		p.start(settings{"dead_letter_file": path})
+		r := a.courier.Post(delivery.Place{First: true}, "tag", &reconnect.Batch{}, 1, 0)
+		a.keepUnusable(r, "tag", []byte("x"), []unusable{{kind: "undecodable", reason: chunk.ErrNotRecord, len: 1}})
+		time.Sleep(time.Second)
+		if got := lettersIn(t, path); len(got) != 1 || !r.Complete() {
+			t.Errorf("%+v", got)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"out_kafka_reconnect/plugin/config"
 	"out_kafka_reconnect/plugin/delivery"
 	"out_kafka_reconnect/plugin/state"
 )
@@ -31,13 +32,7 @@ type file struct {
 // openCustody opens the state of the section, if it wants one. An heir goes on with what there
 // is, as the chunks in custody are the same.
 func openCustody(o Options, q *quiet, log *slog.Logger) (*custody, error) {
-	fault := func(err error) {
-		q.warn("state_path can't be written to: chunks may be written again after a crash", 1, "err", err)
-	}
 	if o.Heir != nil {
-		if s := o.Heir.custody.store; s != nil {
-			s.OnFault(fault)
-		}
 		return o.Heir.custody, nil
 	}
 	c := &custody{files: map[*delivery.Receipt]*file{}}
@@ -48,9 +43,41 @@ func openCustody(o Options, q *quiet, log *slog.Logger) (*custody, error) {
 	var err error
 	c.store, err = state.Open(state.Options{
 		Path: cfg.StatePath, Destination: cfg.DestinationID(), Brokers: cfg.BrokerList(), Settings: cfg.DestinationSettings(),
-		Logger: log, Fault: fault,
+		Owner: state.Agent(), Logger: log, Fault: stateFault(q),
 	})
 	return c, err
+}
+
+// stateFault tells of notes that can't be written.
+func stateFault(q *quiet) func(error) {
+	return func(err error) {
+		q.warn("state_path can't be written to: chunks may be written again after a crash", 1, "err", err)
+	}
+}
+
+// inherit goes on for an heir with these settings. The state follows it, so that it is found at the next
+// start: to its path, and with its addresses, of which only some need be those of before.
+func (c *custody) inherit(cfg *config.Config, q *quiet, log *slog.Logger) {
+	s := c.store
+	if s == nil {
+		if cfg.StatePath != "" {
+			log.Warn("state_path is used from the next start on, as there was none before this reload", "state_path", cfg.StatePath)
+		}
+		return
+	}
+	s.OnFault(stateFault(q))
+	switch cfg.StatePath {
+	case s.Path():
+	case "":
+		log.Warn("state_path is gone from the section: the state stays in use where it is until the next start", "dir", s.Dir())
+	default:
+		if err := s.Move(cfg.StatePath); err != nil {
+			log.Warn("the state can't be moved to the new state_path and stays in use where it is", "dir", s.Dir(), "err", err)
+		}
+	}
+	if err := s.Describe(cfg.BrokerList(), cfg.DestinationSettings()); err != nil {
+		log.Warn("state_path can't be written to: a start with none of the addresses of before will not find what is in it", "dir", s.Dir(), "err", err)
+	}
 }
 
 // take keeps a chunk before Fluent Bit is told OK for it.
@@ -113,6 +140,20 @@ func (c *custody) onDisk() int {
 	return len(c.files)
 }
 
+// tellLeft tells of the chunks that stay on the disk at the end, and where a later start finds them.
+func (c *custody) tellLeft(cfg *config.Config, log *slog.Logger) {
+	n := c.onDisk()
+	switch {
+	case n == 0:
+	case c.store.Path() == cfg.StatePath:
+		log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start with a section of these topics and brokers",
+			"chunks", n, "dir", c.store.Dir())
+	default:
+		log.Warn("chunks that a hot reload had handed to the plugin stay outside state_path and are delivered only after a start with the state_path that they are in",
+			"chunks", n, "dir", c.store.Dir())
+	}
+}
+
 // close writes down what is open of the chunks, and lets others have the state.
 func (c *custody) close(log *slog.Logger) {
 	if c.store == nil {
@@ -149,7 +190,7 @@ func (in *Instance) remember() {
 // postKept posts the chunks that only an earlier process had, once. While the schema of the
 // format is not known it does nothing; it is called again then.
 func (in *Instance) postKept() {
-	enc, err := newEncoder(in.cfg, in.schemas)
+	enc, err := in.newEncoder()
 	if err == nil && enc.ready() { // New has made an encoder of the same configuration
 		in.kept.Do(func() { in.postAll(in.custody.store, enc) })
 	}

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -167,7 +168,7 @@ func TestState_ChunksInCustodyOutliveTheProcess(t *testing.T) {
 					s = p.crash(s)
 				} else {
 					p.reg.CloseAll()
-					if p.host.count("stay in state_path and are delivered after the next start chunks=2") != 1 || p.host.count("are lost") != 0 {
+					if p.host.count("stay in state_path and are delivered after the next start with a section of these topics and brokers chunks=2 dir="+s["state_path"]+"/") != 1 || p.host.count("are lost") != 0 {
 						t.Errorf("log %q", p.host.lines)
 					}
 				}
@@ -335,33 +336,141 @@ func TestState_WhatCantBeWrittenIsTakenOverLater(t *testing.T) {
 	})
 }
 
-// A reload with other settings: the state goes on with what it tells of.
+// A reload with other settings: the state goes on with what it tells of, and moves along to another path.
 func TestState_AnHeirGoesOn(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		t.Run(fmt.Sprint("moves: ", moves), func(t *testing.T) {
+			inProcesses(t, func(p *process, s settings) { anHeirGoesOn(t, p, s, moves) })
+		})
+	}
+}
+
+func anHeirGoesOn(t *testing.T, p *process, s settings, moves bool) {
+	t.Helper()
+	a := p.start(s)
+	p.net.Set(reconnecttest.Down)
+	time.Sleep(5 * time.Second)
+	a.want(Retry, records(1, 5))
+	p.reg.ExpectReload()
+	time.Sleep(10 * time.Second)
+	a.want(OK, records(10, 5))
+	a.endByReload()
+	old := s["state_path"]
+	s = settings{"state_path": old, "reconnect_backoff_max": "2s"}
+	if moves {
+		s["state_path"] += "/other"
+	}
+	p.start(s)
+	if n := len(files(t, s["state_path"])); n != 1 || moves && len(files(t, old)) != 0 {
+		t.Fatalf("%d files, and %q", n, files(t, old))
+	}
+	p.net.Set(reconnecttest.Serving)
+	time.Sleep(10 * time.Second)
+	p.wantStored(10)
+	if n := len(files(t, s["state_path"])); n != 0 {
+		t.Errorf("%d files", n)
+	}
+	s = p.crash(s)
+	c := p.start(s)
+	c.want(OK, records(1, 5))
+	if n := len(p.net.Messages()); n != 0 {
+		t.Errorf("%d records were sent again", n)
+	}
+}
+
+// reloadInOutage has an instance take a chunk over in an outage, and ends it by a hot reload.
+func reloadInOutage(a *section, chunk []byte) {
+	a.p.net.Set(reconnecttest.Down)
+	time.Sleep(5 * time.Second)
+	a.p.reg.ExpectReload()
+	time.Sleep(10 * time.Second)
+	a.want(OK, chunk)
+	a.endByReload()
+}
+
+// The bootstrap addresses move, one reload after the other, and the next start has none of those at first.
+func TestState_TheAddressesMoveByReloads(t *testing.T) {
+	for _, how := range []string{"stop", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			inProcesses(t, func(p *process, s settings) {
+				reloadInOutage(p.start(s), records(1, 5))
+				for _, brokers := range []string{"a:1,b:1", "b:1"} {
+					s["brokers"] = brokers
+					p.start(s).endByReload()
+				}
+				p.start(s)
+				s = p.again(how, s)
+				p.net = reconnecttest.NewNetwork("b:1")
+				p.start(s)
+				p.wantStored(5)
+			})
+		})
+	}
+}
+
+// There was no state_path at the reload, or there is none any longer, or the new one can't be used: what is
+// taken over is told of where it is.
+func TestState_APathThatIsNotFollowed(t *testing.T) {
+	unusable := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(unusable, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ path, line string }{
+		{"", "state_path is gone from the section"},
+		{unusable, "the state can't be moved to the new state_path"},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			inProcesses(t, func(p *process, s settings) {
+				reloadInOutage(p.start(s), records(1, 5))
+				p.start(settings{"state_path": test.path})
+				p.reg.CloseAll()
+				in := " dir=" + s["state_path"] + "/"
+				if p.host.count(test.line) != 1 || p.host.count("stay outside state_path") != 1 || p.host.count(in) != 2 || p.host.count("are lost") != 0 {
+					t.Errorf("log %q", p.host.lines)
+				}
+				p.net = reconnecttest.NewNetwork("a:1")
+				p.start(s)
+				p.wantStored(5)
+			})
+		})
+	}
 	inProcesses(t, func(p *process, s settings) {
-		a := p.start(s)
-		p.net.Set(reconnecttest.Down)
-		time.Sleep(5 * time.Second)
-		a.want(Retry, records(1, 5))
-		p.reg.ExpectReload()
-		time.Sleep(10 * time.Second)
-		a.want(OK, records(10, 5))
-		a.endByReload()
-		p.start(settings{"state_path": s["state_path"] + "/other", "reconnect_backoff_max": "2s"})
-		p.net.Set(reconnecttest.Serving)
-		time.Sleep(10 * time.Second)
-		if p.host.count("state_path is used from the next start on") != 1 {
+		reloadInOutage(p.start(nil), records(1, 5))
+		p.start(s)
+		p.reg.CloseAll()
+		if p.host.count("state_path is used from the next start on") != 1 || p.host.count("are lost chunks=1") != 1 {
 			t.Errorf("log %q", p.host.lines)
 		}
-		p.wantStored(10)
-		if n := len(files(t, s["state_path"])); n != 0 {
-			t.Errorf("%d files", n)
+	})
+}
+
+// The section can't start after a reload: what was taken over is there for the one that can, or until the
+// process ends.
+func TestState_AReloadThatFailsKeepsWhatWasTakenOver(t *testing.T) {
+	inProcesses(t, func(p *process, s settings) {
+		fails := func(s settings) {
+			t.Helper()
+			for _, bad := range []settings{{"dead_letter_file": "/proc/none/letters", "state_path": s["state_path"] + "/other"}, {"reload_timeout": "5s"}} {
+				cfg := decode(t, bad)
+				heir, _ := p.reg.Claim(cfg)
+				if _, err := New(Options{Config: cfg, Relay: flblog.NewRelay(p.host, "test"), Heir: heir, Registry: p.reg}); heir == nil || err == nil {
+					t.Fatalf("heir of %v, error %v", heir, err)
+				}
+				p.reg.PutBack(heir)
+			}
 		}
-		s = p.crash(s)
-		c := p.start(s)
-		c.want(OK, records(1, 5))
-		if n := len(p.net.Messages()); n != 0 {
-			t.Errorf("%d records were sent again", n)
+		reloadInOutage(p.start(s), records(1, 5))
+		fails(s)
+		b := p.start(s)
+		b.endByReload()
+		fails(s)
+		p.reg.CloseParked()
+		if b.end() || len(files(t, s["state_path"])) != 1 {
+			t.Errorf("it lives on, with %q", files(t, s["state_path"]))
 		}
+		p.net = reconnecttest.NewNetwork("a:1")
+		p.start(s)
+		p.wantStored(5)
 	})
 }
 

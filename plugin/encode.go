@@ -19,11 +19,19 @@ type encoder struct {
 	// until ready.
 	value   format.Encoder
 	bundler format.Bundler
+	// signals takes chunks that hold no logs, which telemetry reads; nil unless the format has a
+	// form for them.
+	signals   *format.OTLPSignals
+	telemetry Telemetry
+	otlp      []byte // scratch
 	// tagged is value, if its format has a place for the tag; nil otherwise.
-	tagged   tagWriter
-	schemas  *schema.Source // nil unless the format needs a schema
-	router   *format.Router
-	envelope *format.Envelope // nil: the router is enough
+	tagged  tagWriter
+	schemas *schema.Source // nil unless the format needs a schema
+	// avro is value, if that is of this format; refuseUnknown makes it strict.
+	avro          *format.Avro
+	refuseUnknown bool
+	router        *format.Router
+	envelope      *format.Envelope // nil: the router is enough
 	// ownKeys takes the keys from the bundler instead of the router.
 	ownKeys bool
 	// eventTime gives the message the time of the record, not of producing.
@@ -52,7 +60,9 @@ type faults struct {
 	refusedTopic  string
 	refusedLimit  bool // … because there are too many topics already
 	topicGaps     int  // records that went there because they lack a field of topic_template
+	keyGaps       int  // records that lack a field of message_key_template
 	badPartitions int  // records that name something that is no partition
+	leftOut       format.LeftOut
 }
 
 // unusable is an entry of a chunk that gives no message.
@@ -91,15 +101,17 @@ func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	value := newValueEncoder(c)
 	tagged, _ := value.(tagWriter)
 	return &encoder{
-		value:     value,
-		bundler:   newBundler(c),
-		tagged:    tagged,
-		schemas:   schemas,
-		router:    router,
-		envelope:  envelope,
-		ownKeys:   c.OTLPPartitionByResource,
-		eventTime: c.MessageTimestamp == config.MessageTimestampEvent,
-		topics:    map[string]int32{},
+		value:         value,
+		bundler:       newBundler(c),
+		signals:       newSignals(c),
+		tagged:        tagged,
+		schemas:       schemas,
+		refuseUnknown: c.AvroUnknownFields == config.UnknownReject,
+		router:        router,
+		envelope:      envelope,
+		ownKeys:       c.OTLPPartitionByResource,
+		eventTime:     c.MessageTimestamp == config.MessageTimestampEvent,
+		topics:        map[string]int32{},
 	}, nil
 }
 
@@ -125,6 +137,19 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	if e.envelope != nil {
 		e.envelope.Begin(tag, now)
 	}
+	if signal := chunk.SignalOf(data); signal != chunk.Logs && e.signals != nil {
+		e.encodeSignal(signal, data, now)
+	} else {
+		e.encodeLogs(data, now)
+	}
+	e.entry = chunk.Entry{} // the chunk is not ours to keep
+	if e.envelope != nil {
+		e.envelope.End()
+	}
+	return b
+}
+
+func (e *encoder) encodeLogs(data []byte, now time.Time) {
 	var (
 		entry  = &e.entry
 		first  chunk.Entry // stands for all records of a bundle
@@ -159,13 +184,46 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	}
 	if e.bundler != nil {
 		*entry = first
-		e.bundles(entry, &route)
+		e.bundles(e.bundler, e.ownKeys, &route)
 	}
-	*entry = chunk.Entry{} // the chunk is not ours to keep
-	if e.envelope != nil {
-		e.envelope.End()
+	if e.avro != nil {
+		e.faults.leftOut = e.avro.Left()
 	}
-	return b
+}
+
+// encodeSignal writes the contexts of a chunk of metrics or traces. Their messages have the time
+// of the flush, and the key of the section, as no field of theirs is the record's.
+func (e *encoder) encodeSignal(signal chunk.Signal, data []byte, now time.Time) {
+	e.signals.Begin(signal)
+	for at := 0; at < len(data); {
+		message, next, err := e.telemetry.AppendOTLP(e.otlp[:0], signal, data, at)
+		e.otlp = message
+		if next == at {
+			e.faults.noteUndecodable(&chunk.Entry{Offset: at, Len: len(data) - at, Reason: err})
+			break
+		}
+		if err == nil {
+			err = e.signals.Add(message)
+		}
+		if err != nil {
+			e.faults.noteUnencodable(&chunk.Entry{Offset: at, Len: next - at}, err)
+		}
+		at = next
+	}
+	var route format.Route
+	e.entry = chunk.Entry{Body: noFields, Sec: now.Unix(), Nsec: int32(now.Nanosecond()), TimeOK: true}
+	e.bundles(e.signals, false, &route)
+}
+
+// shed drops the buffers that grow with the chunks, and tells whether that is worth a thought.
+// What counts, as the router does, stays.
+func (e *encoder) shed(c *config.Config) bool {
+	dropped := cap(e.batch.Data)
+	e.batch, e.faults = reconnect.Batch{}, faults{}
+	if e.bundler != nil {
+		e.bundler = newBundler(c)
+	}
+	return dropped >= shedFrom
 }
 
 // noFields is the body of a record without fields.
@@ -178,13 +236,18 @@ func (e *encoder) bundle(entry *chunk.Entry) {
 	}
 }
 
+// bundled is what has put messages together.
+type bundled interface {
+	AppendMessage(dst []byte) (out, key []byte, ok bool)
+}
+
 // bundles makes messages of what was added. They go where a record goes whose fields say nothing
-// about it, at the time of the first record; entry is that.
-func (e *encoder) bundles(entry *chunk.Entry, route *format.Route) {
-	b := &e.batch
+// about it, at the time of e.entry, which is such a record. With ownKeys the keys are those of from.
+func (e *encoder) bundles(from bundled, ownKeys bool, route *format.Route) {
+	b, entry := &e.batch, &e.entry
 	for {
 		start := len(b.Data)
-		data, key, ok := e.bundler.AppendMessage(b.Data)
+		data, key, ok := from.AppendMessage(b.Data)
 		if !ok {
 			return
 		}
@@ -192,7 +255,7 @@ func (e *encoder) bundles(entry *chunk.Entry, route *format.Route) {
 			return
 		}
 		b.Data = data
-		if e.ownKeys {
+		if ownKeys {
 			route.Key, route.HasKey = key, key != nil
 		}
 		e.message(start, entry, route)
@@ -236,6 +299,9 @@ func (e *encoder) message(start int, entry *chunk.Entry, route *format.Route) {
 	}
 	if route.Refusal != format.NotRefused {
 		e.faults.noteRefusal(route)
+	}
+	if route.KeyGap {
+		e.faults.keyGaps++
 	}
 	b.Messages = append(b.Messages, m)
 	if e.envelope != nil {

@@ -60,7 +60,7 @@ func TestEncode_Routing(t *testing.T) {
 			`var.shop.2023-11-14/3 at 1700000000000, key "orders", {"t":1700000000.0,"tag":"kube.var","kubernetes":{"ns":"shop","labels":{"app":"orders"}},"p":3}`,
 			`rest/-1 at 1700000000000, key "k", {"t":1700000000.0,"tag":"kube.var","seq":"node"}`,
 			`rest/-1 at 1700086400000, key "k", {"t":1700086400.0,"tag":"kube.var","p":"x"}`,
-		}, faults{topicGaps: 2, badPartitions: 1}},
+		}, faults{topicGaps: 2, keyGaps: 2, badPartitions: 1}},
 		{"accessors and headers", settings{
 			"topics": "rest,shop", "topic_key": "$kubernetes['ns']", "message_key_field": "$kubernetes['labels']['app']",
 			"headers": "source=fluent-bit, tag=$TAG, p=$p", "headers_key": "$kubernetes['labels']",
@@ -192,10 +192,11 @@ func TestEncode_EventTimeOfARecordWithoutTime(t *testing.T) {
 
 // The faults of the records reach the log, each kind once.
 func TestEncode_FaultsAreTold(t *testing.T) {
-	inBubble(t, settings{"topic_template": "$kubernetes['ns']", "partition_field": "p"}, func(b *bench) {
+	inBubble(t, settings{"topic_template": "$kubernetes['ns']", "message_key_template": "$kubernetes['ns']", "partition_field": "p"}, func(b *bench) {
 		b.flush(podChunk(), true, OK)
 		for _, line := range []string{
-			"records lack a field of topic_template and went to the default topic", "records name something that is no partition",
+			"records lack a field of topic_template and went to the default topic",
+			"records lack a field of message_key_template and got message_key or no key", "records name something that is no partition",
 		} {
 			if n := b.host.count(line); n != 1 {
 				t.Errorf("%q: %d lines, want 1", line, n)

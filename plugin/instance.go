@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,9 +31,13 @@ type Options struct {
 	Relay *flblog.Relay
 	// Name is what the metrics call the instance.
 	Name string
+	// Trim, if set, gives memory back that is not Go's. It is called when a backlog is over.
+	Trim func()
 	// Heir, if set, is an instance of the same destination that a hot reload has ended:
 	// what it has not delivered, and what it remembers, goes on here.
 	Heir *Instance
+	// Telemetry, if set, reads the chunks of a host that sends metrics and traces too.
+	Telemetry Telemetry
 	// Registry, if set, is where the instance is going to be added, and where others may know its
 	// chunks.
 	Registry *Registry
@@ -50,11 +55,15 @@ type Instance struct {
 	custody *custody
 	kept    sync.Once      // the chunks of an earlier process were posted
 	schemas *schema.Source // nil unless the format needs a schema
-	latency *metrics.Latency
-	scrape  atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
-	relay   *flblog.Relay
-	log     *slog.Logger
-	quiet   *quiet
+	// telemetry reads metrics and traces.
+	telemetry Telemetry
+	leftOut   sync.Once // the line about chunks that the format has no form for was written
+	latency   *metrics.Latency
+	scrape    atomic.Pointer[metrics.Endpoint] // holds nil unless there is a metrics_listen
+	relay     *flblog.Relay
+	log       *slog.Logger
+	quiet     *quiet
+	ebb       *ebb
 
 	jobs    chan *job
 	jobPool sync.Pool
@@ -71,8 +80,9 @@ type Instance struct {
 	// worker's whole queue off before it calls us again; and the engine does not wait at all.
 	slow     atomic.Bool
 	reload   announcement
-	counts   counts
-	registry *Registry // nil: there are no others
+	counts   *counts
+	clients  clientCounts // those of the clients before
+	registry *Registry    // nil: there are no others
 	// panicked limits the stack traces to one.
 	panicked sync.Once
 }
@@ -82,6 +92,15 @@ type counts struct {
 	rejected                 sync.Map     // records by deadletter.Kind: *atomic.Int64
 	ok, retried, undecodable atomic.Int64 // chunks
 	forgotten                atomic.Int64 // chunks in state_path that are no section's
+	leftOutChunks            atomic.Int64 // that the format has no form for
+	leftOut                  atomic.Int64 // fields that the schema has no name for
+}
+
+// clientCounts is what the metrics tell of the clients that the section had, one after the other.
+type clientCounts struct {
+	outages                           int
+	outageTime                        time.Duration
+	connectSuccesses, connectFailures uint64
 }
 
 // job is one flush call on its way to a goroutine of ours and back.
@@ -106,19 +125,22 @@ func New(o Options) (*Instance, error) {
 	}
 	log := o.Relay.Logger()
 	in := &Instance{
-		cfg:      o.Config,
-		registry: o.Registry,
-		schemas:  schemas,
-		relay:    o.Relay,
-		log:      log,
-		quiet:    newQuiet(log),
-		latency:  metrics.NewLatency(),
-		jobs:     make(chan *job),
-		closing:  make(chan struct{}),
-		gone:     make(chan struct{}),
+		cfg:       o.Config,
+		registry:  o.Registry,
+		schemas:   schemas,
+		telemetry: cmp.Or[Telemetry](o.Telemetry, noTelemetry{}),
+		relay:     o.Relay,
+		log:       log,
+		quiet:     newQuiet(log),
+		latency:   metrics.NewLatency(),
+		counts:    &counts{},
+		jobs:      make(chan *job),
+		closing:   make(chan struct{}),
+		gone:      make(chan struct{}),
 	}
 	if o.Heir != nil {
 		in.quiet = o.Heir.quiet // what was told a moment ago is not told again
+		in.counts, in.latency = o.Heir.counts, o.Heir.latency
 	}
 	in.jobPool.New = func() any { return &job{done: make(chan struct{}, 1)} }
 	clerk, err := newClerk(o.Config, in.quiet, log)
@@ -151,6 +173,7 @@ func New(o Options) (*Instance, error) {
 		in.clerk.courier = in.courier
 		in.ledger = delivery.NewLedger(o.Config.ReceiptTTL, maxReceipts)
 	}
+	in.ebb = &ebb{courier: in.courier, limit: o.Config.QueueLimit, also: o.Trim}
 	if o.Config.Ordered {
 		in.line = delivery.NewLine(o.Config.OrderedWait, in.courier, in.skipped)
 	}
@@ -183,6 +206,7 @@ func (in *Instance) courierOptions() delivery.Options {
 		TopicWait:    in.cfg.UnknownTopicWait,
 		BackoffMin:   in.cfg.ReconnectBackoffMin,
 		BackoffMax:   in.cfg.ReconnectBackoffMax,
+		LetterTopic:  in.cfg.DeadLetterTopic,
 		Reject:       in.reject,
 		Trouble:      in.trouble,
 		Answered:     func() { in.slow.Store(false) },
@@ -198,15 +222,13 @@ func (in *Instance) inherit(old *Instance) {
 	in.quiet.moveTo(in.log)
 	in.kept.Do(func() {}) // the courier has them
 	for _, r := range in.courier.Reconfigure(in.courierOptions(), in.sup) {
-		in.clerk.post(letters{rejected: r, list: lettersOf(r)}) // they are in the file, if there is one
+		in.clerk.inherit(lettersOf(r))
 	}
 	in.ledger.SetTTL(in.cfg.ReceiptTTL)
-	for _, l := range old.clerk.close() {
-		in.clerk.keep(l)
-	}
-	if in.cfg.StatePath != old.cfg.StatePath {
-		in.log.Warn("state_path is used from the next start on, not from a reload on", "state_path", in.cfg.StatePath)
-	}
+	old.clerk.leaveTo(in.clerk)
+	in.clerk.written.Add(old.clerk.written.Load())
+	in.clients = old.clientCounts()
+	in.custody.inherit(in.cfg, in.quiet, in.log)
 	in.log.Info("going on after a hot reload with other settings")
 	if old.end() {
 		go func() {
@@ -223,6 +245,10 @@ func (in *Instance) Logger() *slog.Logger { return in.log }
 // Flush delivers one chunk; worker tells that the caller is a worker thread, which may
 // wait. The bytes and the tag are not used after the return.
 func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
+	if in.leavesOut(chunk, tag) {
+		in.relay.Drain()
+		return OK
+	}
 	keeper := in.keeper(chunk, tag)
 	in.watchReload(chunk, tag, keeper.ledger)
 	own := in.takesOver()
@@ -248,6 +274,7 @@ func (in *Instance) Flush(chunk []byte, tag string, worker bool) Result {
 		}
 		in.reload.returns(chunk, tag)
 		in.counts.retried.Add(1)
+		in.ebb.expect()
 	case Error:
 		in.counts.undecodable.Add(1)
 	}
@@ -289,18 +316,31 @@ func (in *Instance) hand(j *job) {
 // work serves one job after the other until the instance closes.
 func (in *Instance) work(j *job) {
 	defer in.workers.Done()
-	e, err := newEncoder(in.cfg, in.schemas)
+	e, err := in.newEncoder()
 	if err != nil { // New has made one of the same configuration
 		e = nil
 	}
 	a := &attempt{in: in, enc: e, timer: time.NewTimer(time.Hour)}
 	defer a.timer.Stop()
-	for {
+	for ; j != nil; j = in.next(a) {
 		a.serve(j)
+	}
+}
+
+// next waits for a job; nil when the instance closes. A goroutine that waits long drops its
+// buffers, which are as large as the largest chunk, but not its encoder: that counts the topics.
+func (in *Instance) next(a *attempt) *job {
+	a.timer.Reset(shedAfter)
+	for {
 		select {
-		case j = <-in.jobs:
+		case j := <-in.jobs:
+			return j
 		case <-in.closing:
-			return
+			return nil
+		case <-a.timer.C:
+			if a.enc != nil && a.enc.shed(in.cfg) {
+				in.ebb.expect()
+			}
 		}
 	}
 }
@@ -315,6 +355,7 @@ func (in *Instance) end() bool {
 	in.closed = true
 	close(in.closing)
 	in.schemas.Close()
+	in.ebb.close()
 	if in.line != nil {
 		in.line.Close()
 	}
@@ -339,13 +380,10 @@ func (in *Instance) close(last func()) {
 	in.closeSupervisor(in.cfg.ShutdownTimeout)
 	in.clerk.close()
 	st := in.courier.Status()
-	onDisk := in.custody.onDisk()
-	if lost := st.Owned - onDisk; lost > 0 {
+	if lost := st.Owned - in.custody.onDisk(); lost > 0 {
 		in.log.Error("chunks that a hot reload had handed to the plugin could not be delivered before the end and are lost", "chunks", lost)
 	}
-	if onDisk > 0 {
-		in.log.Info("chunks that a hot reload had handed to the plugin stay in state_path and are delivered after the next start", "chunks", onDisk)
-	}
+	in.custody.tellLeft(in.cfg, in.log)
 	last()
 	in.closeState()
 	in.log.Info("stopped",

@@ -93,6 +93,7 @@ type world struct {
 	// judge is what the brokers do, see reconnecttest.Network.Reject.
 	judge func(reconnecttest.Message) *reconnect.Failure
 	net   *reconnecttest.Network
+	queue int // see reconnecttest.Network.Queue
 	// values are those of each chunk.
 	values map[string][]string
 
@@ -186,6 +187,7 @@ func (w *world) inCompany() bool {
 func (w *world) newNetwork() {
 	w.net = reconnecttest.NewNetwork("a:1")
 	w.net.Reject = w.judge
+	w.net.Queue = w.queue
 }
 
 // flush is one attempt of Fluent Bit's. If the process was killed meanwhile, its answer was
@@ -340,6 +342,9 @@ func runProperty(t *testing.T, seed uint64, path string) {
 			"queue_limit": "1MiB", "custody_limit": "1MiB", "receipt_ttl": "2m", "stall_timeout": "20s", "reload_timeout": "5s",
 			"ordered": fmt.Sprint(seed%4 == 3), "ordered_wait": "30s", "state_path": path,
 		},
+	}
+	if seed%3 == 2 {
+		w.queue = recordsEach/2 + rng.IntN(2*recordsEach)
 	}
 	var judging sync.Mutex // of what follows, in the brokers' goroutines
 	broker := rand.New(rand.NewPCG(seed, 7))

@@ -155,6 +155,14 @@ func (r *Registry) Claim(c *config.Config) (in *Instance, same bool) {
 	return in, same
 }
 
+// PutBack parks a claimed instance again, as the section that was to go on with it can't start.
+func (r *Registry) PutBack(in *Instance) {
+	r.mu.Lock()
+	r.parked = append(r.parked, in)
+	r.mu.Unlock()
+	in.park(r.retire)
+}
+
 // retire ends a parked instance that nobody has claimed, once it has delivered what exists
 // nowhere else. What it remembers goes to another instance of its destination, if there is one.
 func (r *Registry) retire(in *Instance) {

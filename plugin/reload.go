@@ -168,6 +168,9 @@ func (in *Instance) park(unclaimed func(*Instance)) {
 	in.relay.Unbind()
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.parked != nil {
+		in.parked.Stop()
+	}
 	if !in.closed {
 		in.parked = time.AfterFunc(parkedFor, func() { unclaimed(in) })
 	}

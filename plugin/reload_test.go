@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -136,6 +137,37 @@ func TestReload_TheLatencyGoesOn(t *testing.T) {
 		}
 	}
 	t.Errorf("%s", body)
+}
+
+// So do those of a section that comes back with other settings, all of them.
+func TestReload_TheCountersOfAnHeirGoOn(t *testing.T) {
+	path := letterFile(t)
+	inProcess(t, func(p *process) {
+		s := settings{"dead_letter_file": path}
+		p.net.Reject = rejects
+		a := p.start(s)
+		a.deliver(records(1, 5))
+		p.net.Set(reconnecttest.Down)
+		time.Sleep(10 * time.Second)
+		a.want(Retry, records(10, 5))
+		p.net.Set(reconnecttest.Serving)
+		time.Sleep(10 * time.Second)
+		before := a.Metrics()
+		a.endByReload()
+		s["reconnect_backoff_max"] = "2s"
+		b := p.start(s)
+		before.ConnectSuccesses++
+		if after := b.Metrics(); !reflect.DeepEqual(before, after) || before.Outages != 1 || before.DeadLetters["file"] != 1 {
+			t.Errorf("%+v, before %+v", after, before)
+		}
+		b.want(OK, records(10, 5))
+		p.reg.CloseAll()
+		time.Sleep(time.Second)
+		const line = "stopped chunks_ok=2 chunks_retried=1 chunks_undecodable=0 records_acknowledged=9 records_rejected=1 dead_letters_in_topic=0 dead_letters_in_file=1"
+		if p.host.count(line) != 1 {
+			t.Errorf("log %q", p.host.lines)
+		}
+	})
 }
 
 // The section comes back with another password, say: a new client delivers what waits.
@@ -297,22 +329,22 @@ func TestReload_WhatDoesNotFitIsTakenOverLater(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		p.reg.ExpectReload()
 		time.Sleep(10 * time.Second)
-		a.want(OK, records(1, 4000))
+		a.want(OK, records(1, 3500))
 		for range 5 * takeOverFor / time.Second {
-			a.want(Retry, records(10_000, 4000))
+			a.want(Retry, records(10_000, 3500))
 			time.Sleep(time.Second)
 		}
 		p.net.Set(reconnecttest.Serving)
 		time.Sleep(10 * time.Second)
 		p.net.Set(reconnecttest.Down)
 		time.Sleep(5 * time.Second)
-		a.want(OK, records(10_000, 4000))
+		a.want(OK, records(10_000, 3500))
 		// From then on it ends as ever.
 		time.Sleep(takeOverFor)
 		a.want(Retry, records(20_000, 1))
 		p.net.Set(reconnecttest.Serving)
 		time.Sleep(10 * time.Second)
-		p.wantStored(8001)
+		p.wantStored(7001)
 	})
 }
 

@@ -140,6 +140,13 @@ func (in *Instance) reportFaults(tag string, f *faults) {
 	if f.topicGaps > 0 {
 		in.quiet.warn("records lack a field of topic_template and went to the default topic", f.topicGaps, "tag", tag)
 	}
+	if n := f.leftOut.Fields; n > 0 {
+		in.counts.leftOut.Add(int64(n))
+		in.quiet.warn("the schema has no name for fields of records, which were written without them", n, "tag", tag, "field", f.leftOut.Name)
+	}
+	if f.keyGaps > 0 {
+		in.quiet.warn("records lack a field of message_key_template and got message_key or no key", f.keyGaps, "tag", tag)
+	}
 	if f.badPartitions > 0 {
 		in.quiet.warn("records name something that is no partition, the partitioner chose one", f.badPartitions, "tag", tag)
 	}

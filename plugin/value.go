@@ -62,11 +62,23 @@ func newBundler(c *config.Config) format.Bundler {
 	if !c.Format.Bundles() {
 		return nil
 	}
-	return format.NewOTLP(format.OTLPConfig{
+	return format.NewOTLP(otlpConfig(c))
+}
+
+// newSignals makes what writes metrics and traces, or nil if the format has no form for them.
+func newSignals(c *config.Config) *format.OTLPSignals {
+	if !c.Format.Bundles() {
+		return nil
+	}
+	return format.NewOTLPSignals(otlpConfig(c))
+}
+
+func otlpConfig(c *config.Config) format.OTLPConfig {
+	return format.OTLPConfig{
 		JSON:       c.Format == config.FormatOTLPJSON,
 		ByResource: c.OTLPPartitionByResource,
 		MaxBytes:   c.MaxMessageBytes() - messageOverhead - len(c.MessageKey),
-	})
+	}
 }
 
 // timestampFormats and invalidUTF8 join the words of the section to those of the format; the
@@ -93,7 +105,8 @@ func (e *encoder) ready() bool {
 	if s == nil {
 		return false
 	}
-	e.value = format.NewAvro(s)
+	e.avro = format.NewAvro(format.AvroConfig{Schema: s, RefuseUnknown: e.refuseUnknown})
+	e.value = e.avro
 	return true
 }
 
@@ -126,6 +139,7 @@ func (in *Instance) startSchemas() {
 		in.log.Info("the schema is known, records are written from now on", "schema_id", id, "url", url)
 		in.postKept()
 	}, func(err error) {
-		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1, "err", err)
+		in.quiet.warn("the schema could not be fetched; flushes are answered with a retry until it is", 1,
+			"err", in.cfg.HideRegistryLogin(err.Error()))
 	})
 }

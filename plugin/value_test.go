@@ -323,6 +323,23 @@ func TestInstance_WaitsForTheSchema(t *testing.T) {
 	})
 }
 
+// A registry's answer may repeat the request, and the log must not.
+func TestInstance_HidesTheRegistryLogin(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintf(w, `{"message":"%s is %s:%s %s"}`, r.Header.Get("Authorization"), user, password, strings.Repeat("x", 10000))
+	}))
+	defer s.Close()
+	login := settings{"format": "avro", "schema_registry_url": s.URL, "schema_id": "3", "schema_registry_http_user": "me", "schema_registry_http_passwd": "geheimnis"}
+	inBubble(t, login, func(b *bench) {
+		b.Close()
+		if b.host.count(" answers 401: Basic *** is me:*** xxx") == 0 || b.host.count("geheim") > 0 || b.host.count("bWU6Z2Vo") > 0 || b.host.count(strings.Repeat("x", 1000)) > 0 {
+			t.Errorf("%q", b.host.lines)
+		}
+	})
+}
+
 // An instance that goes on for another one keeps its schema, whatever the registry has by
 // now: what was not delivered must not become other messages.
 func TestReload_KeepsTheSchema(t *testing.T) {
@@ -342,6 +359,40 @@ func TestReload_KeepsTheSchema(t *testing.T) {
 		p.wantStored(2)
 		if v := p.net.Messages()[1].Value; v != "\x00\x00\x00\x00\x01\x022" || asked.Load() != 1 {
 			t.Errorf("message %x, asked %d times", v, asked.Load())
+		}
+	})
+}
+
+// A field that the schema has no name for costs the record nothing but the field, which is counted and told of once a minute.
+// With reject the record is set apart.
+func TestInstance_AvroUnknownFields(t *testing.T) {
+	chunk := record("a")
+	for range 3 {
+		b := chunktest.Str(chunktest.Map(header(1700000000), 2), "extra")
+		b = chunktest.Str(chunktest.Int(b, 1), "seq")
+		chunk = append(chunk, chunktest.Str(b, "b")...)
+	}
+	const line = `the schema has no name for fields of records, which were written without them tag=tag field=extra count=`
+	s := settings{"format": "avro", "schema_str": seqSchema, "schema_id": "3"}
+	inBubble(t, s, func(b *bench) {
+		b.flush(chunk, true, OK)
+		if got := b.net.Messages(); len(got) != 4 || got[3].Value != "\x00\x00\x00\x00\x03\x02b" {
+			t.Errorf("%+v", got)
+		}
+		b.flush(chunk, true, OK)
+		if b.host.count(line+"3") != 1 || b.host.count("field=extra") != 1 {
+			t.Errorf("%q", b.host.lines)
+		}
+		time.Sleep(2 * time.Minute)
+		if m := b.Metrics(); m.FieldsLeftOut != 6 || m.Rejected["unencodable"] != 0 || b.host.sum(line) != 6 || b.host.count(line) != 2 {
+			t.Errorf("%+v, %q", m, b.host.lines)
+		}
+	})
+	s["avro_unknown_fields"] = "reject"
+	inBubble(t, s, func(b *bench) {
+		b.flush(chunk, true, OK)
+		if m := b.Metrics(); m.FieldsLeftOut != 0 || m.Rejected["unencodable"] != 3 || m.Acknowledged != 1 || b.host.count(`it has no field \"extra\"`) != 1 {
+			t.Errorf("%+v, %q", m, b.host.lines)
 		}
 	})
 }

@@ -13,7 +13,8 @@ import (
 // Changed may be.
 type Client interface {
 	// Produce hands a batch over. Every message of it is reported in the Delivery,
-	// also those that the client refuses at once.
+	// also those that the client refuses at once, but for those that it leaves out because
+	// its queue is full, see Delivery.LeftOut.
 	Produce(b *Batch) *Delivery
 	// SetGate rules whether connection attempts may start. Open releases every hold;
 	// Sweep allows one attempt for each distinct address from now on. Open and Sweep

@@ -6,12 +6,13 @@ import (
 )
 
 // Delivery is one batch in the hands of a client. It settles once, when every message
-// of the batch has been reported.
+// of the batch has been reported that the client has taken.
 type Delivery struct {
 	done     chan struct{}
 	acked    int
 	failures []Failure
 	left     *Batch
+	leftOut  int
 
 	mu      sync.Mutex // held for a few instructions only
 	settled bool       // guarded by mu
@@ -22,6 +23,14 @@ type Delivery struct {
 func NewDelivery() *Delivery {
 	return &Delivery{done: make(chan struct{})}
 }
+
+// LeaveOut notes that the client has not taken the last n messages of the batch, because its queue is
+// full: they are no part of the delivery. The client calls it before Produce returns.
+func (d *Delivery) LeaveOut(n int) { d.leftOut = n }
+
+// LeftOut is how many messages at the end of the batch were not taken. It does not change after
+// Produce. There is room again when the client has reported something.
+func (d *Delivery) LeftOut() int { return d.leftOut }
 
 // Settle closes the delivery: acked messages were acknowledged, failures lists the rest by
 // index and left holds them (Batch.Left). It is called once, by the client.

@@ -70,6 +70,7 @@ func (s *Supervisor) Produce(b *Batch) (*Delivery, error) {
 		s.outstanding.remove(n)
 		return nil, s.refuse(s.view.Load())
 	}
+	n = taken(d, n, &s.outstanding)
 	d.Then(func() { s.outstanding.remove(n) })
 	signal(s.chunks)
 	return d, nil
@@ -109,8 +110,18 @@ func (h *handle) produce(b *Batch) *Delivery {
 	n := len(b.Messages)
 	h.waiting.add(n)
 	d := h.Produce(b)
+	n = taken(d, n, &h.waiting)
 	d.Then(func() { h.waiting.remove(n) })
 	return d
+}
+
+// taken removes what a client has left out of n messages, and returns the number of the rest.
+func taken(d *Delivery, n int, o *outstanding) int {
+	if left := d.LeftOut(); left > 0 {
+		o.remove(left)
+		n -= left
+	}
+	return n
 }
 
 // retire waits until everything that the client has taken is reported, as long as one

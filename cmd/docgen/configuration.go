@@ -101,7 +101,7 @@ func renderRules(b *bytes.Buffer) {
 		}
 	}
 	fmt.Fprintf(b, "The values of %s, of properties that this version does not know, and of anything that looks like an"+
-		" address with a password in it appear as `***` in every message.\n", codes(secrets))
+		" address with a password or a query in it, or like a token or an assignment to a name such as `password`, appear as `***` in every message.\n", codes(secrets))
 }
 
 // renderForeign lists the keys of the built-in output that have no effect here.

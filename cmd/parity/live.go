@@ -17,6 +17,7 @@ import (
 	"out_kafka_reconnect/test/e2e/kafka/freeport"
 	"out_kafka_reconnect/test/e2e/parity"
 	"out_kafka_reconnect/test/e2e/rig"
+	"out_kafka_reconnect/test/e2e/secure"
 )
 
 // partitions is how many the topics have in which keys count.
@@ -42,7 +43,7 @@ type bout struct {
 // fight runs both outputs in one Fluent Bit over all records, and returns what Kafka received from each.
 func fight(ctx context.Context, plugin, program string, sections []parity.Section) (*bout, error) {
 	b := &bout{
-		builtin: side{output: "kafka"}, ours: side{output: "kafka_reconnect", extra: "    workers 1\n"},
+		builtin: side{output: "kafka"}, ours: side{output: "kafka_reconnect", extra: "    workers 1\n    rdkafka.client.rack password=" + secure.Password + "\n"},
 		corpora: map[string]parity.Corpus{}, sections: sections, begin: time.Now(),
 	}
 	for _, c := range parity.Corpora() {
@@ -145,7 +146,7 @@ func (b *bout) run(ctx context.Context, plugin, program, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%w; the last lines of Fluent Bit:\n%s", err, host.LogLines().Tail(logTail))
 	}
-	return nil
+	return host.LogLines().Leak(secure.Secrets) // each of our sections holds one
 }
 
 // lot is how many records are sent between two flushes. When the flushes of thousands of chunks end at once, the engine of

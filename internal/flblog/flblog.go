@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ type Relay struct {
 	dropped int
 	timer   *time.Timer
 	closed  bool
+	mask    *strings.Replacer // nil while there is nothing to hide
 }
 
 type line struct {
@@ -62,6 +64,39 @@ func NewRelay(host Host, prefix string) *Relay {
 	r := &Relay{}
 	r.Bind(host, prefix)
 	return r
+}
+
+// Hide has every later line hold *** in place of the values, as they are or with the escapes of
+// a quoted text. A library may print what it was given.
+func (r *Relay) Hide(values ...string) {
+	if len(values) == 0 {
+		return
+	}
+	values = slices.Clone(values)
+	for _, v := range values[:len(values):len(values)] {
+		q := strconv.Quote(v)
+		values = append(values, q[1:len(q)-1])
+	}
+	// Of two at the same place the longer one is meant.
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, v := range values {
+		pairs = append(pairs, v, "***")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mask = strings.NewReplacer(pairs...)
+}
+
+// masked is a text without what is to be hidden.
+func (r *Relay) masked(text string) string {
+	r.mu.Lock()
+	mask := r.mask
+	r.mu.Unlock()
+	if mask == nil {
+		return text
+	}
+	return mask.Replace(text)
 }
 
 // Bind has the relay print through another host, or through none.
@@ -195,7 +230,7 @@ func (h *handler) Handle(_ context.Context, rec slog.Record) error {
 		appendAttr(&b, h.group, a)
 		return true
 	})
-	text := b.String()
+	text := h.relay.masked(b.String())
 	if len(text) > maxLine {
 		text = text[:maxLine] + "…"
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,27 @@ func TestRelay_PrintsOnlyWhenDrained(t *testing.T) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	})
+}
+
+func TestRelay_HidesWhatALibraryPrints(t *testing.T) {
+	h := &fakeHost{}
+	r := NewRelay(h, "x")
+	log := r.Logger()
+	log.Info("before geheimnis")
+	r.Hide()
+	r.Hide("geheimnis", "geheimnis in two parts", `with "quotes"`)
+	log.Info("client geheimnis", "text", `u = geheimnis in two parts, with "quotes"`, "geheimnis", 1)
+	log.Info("x", "long", strings.Repeat("x", maxLine-10)+"geheimnis")
+	r.Drain()
+	got := h.taken()
+	want := []string{
+		"INFO [x] before geheimnis",
+		`INFO [x] client *** text="u = ***, ***" ***=1`,
+		"INFO [x] x long=" + strings.Repeat("x", maxLine-10) + "***",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestRelay_PrintsByItselfWhenTheHostIsSilent(t *testing.T) {

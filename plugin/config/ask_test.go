@@ -43,6 +43,8 @@ func TestDecode_AsksForEveryNameOnce(t *testing.T) {
 		add("rdkafka." + r.Name) // twice in the tables if librdkafka knows it after all
 	}
 
+	add(rdkafkaPrefix) // without a name
+
 	asSlip := make(map[string]bool)
 	for s := range slips() {
 		asSlip[s.wrong] = true

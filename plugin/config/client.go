@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,12 @@ type clientProperty struct {
 }
 
 // shown is the value as messages print it.
-func (p clientProperty) shown() string { return shown(p.value, p.secret) }
+func (p clientProperty) shown() string {
+	if p.secret {
+		return hidden
+	}
+	return shown(p.value)
+}
 
 // readClientProperties asks for every property that librdkafka knows and reads the
 // catch-all, and keeps what may be applied in d.client.
@@ -33,6 +39,9 @@ func (d *decoder) readClientProperties(g Getter) {
 		if value := g.Get(rdkafkaPrefix + n.name); value != "" {
 			d.addClientProperty(clientProperty{key: rdkafkaPrefix + n.name, name: n.name, value: value})
 		}
+	}
+	if g.Get(rdkafkaPrefix) != "" {
+		d.oversight(rdkafkaPrefix, "names no property; write rdkafka.NAME, with no blank behind the dot")
 	}
 	d.readCatchAll(d.text["rdkafka_options"])
 }
@@ -66,8 +75,28 @@ func (d *decoder) readCatchAll(text string) {
 			d.fault(p.key, "has no value; an environment variable that is not set gives none")
 			continue
 		}
+		if swallowed := nextItem(p.value); swallowed != "" {
+			d.fault(p.key, "has a further property in its value, "+swallowed+`; items are separated by commas`)
+			continue
+		}
 		d.addClientProperty(p)
 	}
+}
+
+// otherSeparator finds what separates items elsewhere, with the name behind it.
+var otherSeparator = regexp.MustCompile(`[;|&\s]\s*(?:rdkafka\.)?([\w.]+)\s*=`)
+
+// nextItem gives the name of a property that a value of rdkafka_options has swallowed, as it is
+// separated by something else than a comma. Names that librdkafka does not know are part of a
+// value, as in connection strings.
+func nextItem(value string) string {
+	for _, match := range otherSeparator.FindAllStringSubmatch(value, -1) {
+		name := strings.ToLower(match[1])
+		if _, known := propertyByName[name]; known {
+			return name
+		}
+	}
+	return ""
 }
 
 // splitItems splits at commas. A backslash takes its meaning from a comma and from a
@@ -123,6 +152,7 @@ func (d *decoder) addClientProperty(p clientProperty) {
 	if err := d.verdict(p, listed.kind); err != nil {
 		text := p.shown() + " " + err.Error()
 		if !d.forgives(p.name) {
+			d.bad[rdkafkaPrefix+p.name] = true
 			d.fault(p.key, text)
 			return
 		}
@@ -147,10 +177,8 @@ func (d *decoder) verdict(p clientProperty, kind string) error {
 	if strings.HasPrefix(strings.ToLower(p.name), unitTestPrefix) {
 		return errors.New("is refused: it is for librdkafka's own unit tests")
 	}
-	if kind == kindInteger {
-		if err := checkInteger(p.value); err != nil {
-			return err
-		}
+	if err := checkNumber(kind, p.value); err != nil {
+		return err
 	}
 	if d.checker == nil {
 		return nil
@@ -160,22 +188,58 @@ func (d *decoder) verdict(p clientProperty, kind string) error {
 		return nil
 	}
 	reason := err.Error()
-	if p.secret {
-		reason = scrub(reason, p.value)
-	}
-	if p.anonymous {
-		reason = scrub(reason, p.name) + `; a comma inside a value is written "\,"`
+	switch {
+	case p.anonymous:
+		reason = d.unrevealing(reason, otherText) + `; a comma inside a value is written "\,"`
+	case p.secret:
+		reason = d.unrevealing(reason, p.name)
 	}
 	return errors.New("is refused by librdkafka: " + oneLine(reason))
 }
 
-// checkInteger refuses what librdkafka would read only in part: it takes 30s for 30,
-// and that as milliseconds. Words, such as acks "all", are left to librdkafka.
-func checkInteger(value string) error {
-	s := strings.TrimSpace(value)
-	if s == "" || !strings.ContainsRune("+-0123456789", rune(s[0])) {
-		return nil
+// unrevealing leaves of a reason what librdkafka says of any other value of the property too.
+func (d *decoder) unrevealing(reason, name string) string {
+	err := d.checker.CheckProperty(name, otherText)
+	if err == nil {
+		return hidden
 	}
+	return common(reason, err.Error())
+}
+
+// checkNumber refuses what librdkafka would read only in part: it takes 30s for 30, and
+// that as milliseconds. Words, such as acks "all", are left to librdkafka.
+func checkNumber(kind, value string) error {
+	s := strings.ToLower(strings.TrimSpace(value))
+	switch {
+	case s == "":
+		return nil
+	case kind == kindInteger && strings.ContainsRune("+-0123456789", rune(s[0])):
+		return checkInteger(s)
+	case kind == kindFloat:
+		return checkFloat(s)
+	}
+	return nil
+}
+
+// checkFloat is for the kind float, which C reads as text in front of anything else: also
+// what is no number, which is in every range.
+func checkFloat(s string) error {
+	unsigned := strings.TrimLeft(s, "+-")
+	digits := strings.ContainsRune("+-.0123456789", rune(s[0]))
+	if !digits && !strings.HasPrefix(unsigned, "inf") && !strings.HasPrefix(unsigned, "nan") {
+		return nil // librdkafka refuses it
+	}
+	_, errWhole := integer(s)
+	n, err := strconv.ParseFloat(s, 64)
+	if errWhole != nil && (err != nil || math.IsInf(n, 0) || math.IsNaN(n) || strings.Contains(s, "_")) {
+		return errors.New("is not a number; librdkafka takes no units and would drop what follows the digits;" +
+			" a fraction is written with a point")
+	}
+	return nil
+}
+
+// checkInteger is the same for whole numbers.
+func checkInteger(s string) error {
 	n, err := integer(s)
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && (n < math.MinInt32 || n > math.MaxInt32):

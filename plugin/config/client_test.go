@@ -38,6 +38,8 @@ func TestProperties_OfTheSection(t *testing.T) {
 		"rdkafka.client.id", "theirs",
 		"rdkafka.delivery.timeout.ms", "60000",
 		"rdkafka.linger.ms", "50",
+		"rdkafka.security.protocol", "sasl_ssl",
+		"rdkafka.sasl.mechanism", "PLAIN",
 		"rdkafka.sasl.username", "$ConnectionString",
 		"rdkafka.sasl.password", `Endpoint=sb://x/;Key="a,b\`,
 		"RDKAFKA.Acks", "ALL",
@@ -90,7 +92,7 @@ func TestProperties_EveryAliasIsOneProperty(t *testing.T) {
 		if canonical(n.name) == "sasl.mechanisms" {
 			value = "PLAIN"
 		}
-		c := mustDecode(t, minimal.with("rdkafka."+n.name, value, "rdkafka."+n.alias, value))
+		c := mustDecode(t, minimal.with("strict", "off", "rdkafka."+n.name, value, "rdkafka."+n.alias, value))
 		var found []string
 		for _, p := range c.Properties() {
 			if p.Name == n.name || p.Name == n.alias {
@@ -160,15 +162,15 @@ func TestProperties_RefusedOnlyWhenOn(t *testing.T) {
 	}
 }
 
-func TestCheckInteger(t *testing.T) {
+func TestCheckNumber_Integer(t *testing.T) {
 	for value, want := range map[string]bool{
 		"0": true, "-1": true, "+5": true, " 7 ": true, "0x1f": true, "017": true, "all": true, "": true,
 		"2147483647": true, "-2147483648": true,
 		"2147483648": false, "-2147483649": false, "5s": false, "1_000": false, "0b1": false, "0o7": false, "08": false,
 		"1.5": false, "1e3": false, "-": false, "5,": false, "9999999999999999999999": false,
 	} {
-		if got := checkInteger(value) == nil; got != want {
-			t.Errorf("checkInteger(%q) is nil: %t, want %t", value, got, want)
+		if got := checkNumber(kindInteger, value) == nil; got != want {
+			t.Errorf("checkNumber(integer, %q) is nil: %t, want %t", value, got, want)
 		}
 	}
 }
@@ -191,12 +193,48 @@ func TestSplitItems(t *testing.T) {
 	}
 }
 
+// C reads a number from the front of any text. Every kind of number is looked at, and no kind is
+// new without a look at this.
+func TestCheckNumber(t *testing.T) {
+	for _, n := range propertyNames {
+		switch n.kind {
+		case kindInteger, kindFloat, kindBoolean, "string", "enum", "flags", "patterns", "api", "hidden":
+		default:
+			t.Errorf("%s is of the kind %q, which nobody has looked at", n.name, n.kind)
+		}
+	}
+	for _, kind := range []string{kindInteger, kindFloat} {
+		for _, value := range []string{"30s", "1s", "0,5", "2 seconds", "1 000", "1_000", "-1x", "+", "-", "0x", "5%", "1,000", "1e3s"} {
+			if checkNumber(kind, value) == nil {
+				t.Errorf("%s: %q is taken", kind, value)
+			}
+		}
+		for _, value := range []string{"0", "-1", "+5", " 7 ", "0x10", "all", ""} {
+			if err := checkNumber(kind, value); err != nil {
+				t.Errorf("%s: %q %v", kind, value, err)
+			}
+		}
+	}
+	for value, want := range map[string]bool{
+		"0.5": true, ".5": true, "5.": true, "1e3": true, "abc": true,
+		"nan": false, "NaN": false, "inf": false, "-Infinity": false, "nano": false, "1.2.3": false, "1e999": false,
+	} {
+		if got := checkNumber(kindFloat, value) == nil; got != want {
+			t.Errorf("float: %q is taken: %t, want %t", value, got, want)
+		}
+	}
+	if checkNumber("string", "30s") != nil {
+		t.Error("a text is looked at")
+	}
+}
+
 func ExampleConfig_Summary() {
 	c, err := Decode(GetterFunc(func(name string) string {
 		return map[string]string{
-			"brokers": "kafka-1:9092", "reconnect_backoff_max": "30s", "rdkafka.sasl.password": "geheim",
+			"brokers": "kafka-1:9092", "reconnect_backoff_max": "30s", "rdkafka.sasl.mechanism": "PLAIN",
+			"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.username": "me", "rdkafka.sasl.password": "geheim",
 		}[name]
 	}), nil)
 	fmt.Println(c.Summary(), err)
-	// Output: brokers=kafka-1:9092 reconnect_backoff_max=30s rdkafka.sasl.password=*** <nil>
+	// Output: brokers=kafka-1:9092 reconnect_backoff_max=30s rdkafka.security.protocol=sasl_ssl rdkafka.sasl.mechanism=PLAIN rdkafka.sasl.username=me rdkafka.sasl.password=*** <nil>
 }

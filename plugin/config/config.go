@@ -18,11 +18,15 @@ type GetterFunc func(name string) string
 // Get calls f.
 func (f GetterFunc) Get(name string) string { return f(name) }
 
-// Checker is librdkafka's own judgement, which this package can't have without cgo.
+// Checker is the judgement of librdkafka, which this package can't have without cgo, and of
+// the files that it reads.
 type Checker interface {
 	// CheckProperty says whether librdkafka takes the value for the property, and if
 	// not, in librdkafka's words why.
 	CheckProperty(name, value string) error
+	// CheckFile says whether librdkafka can use the file that the property names, or that holds
+	// its value, and if not, why: the error continues the sentence that begins with the path.
+	CheckFile(name, path string) error
 	// Features is the value of the property builtin.features: a comma-separated list.
 	Features() string
 }
@@ -67,6 +71,8 @@ type Config struct {
 	// SchemaText and SchemaID are the schema of FormatAvro; if one is missing it is fetched.
 	SchemaText string
 	SchemaID   int
+	// AvroUnknownFields says what becomes of fields that it has no name for.
+	AvroUnknownFields UnknownFields
 	// SchemaSubject and SchemaVersion say which schema is fetched; without a subject that of
 	// SchemaID is. The version may be VersionLatest.
 	SchemaSubject string
@@ -258,6 +264,22 @@ var invalidUTF8 = []string{"replace", "remove", "refuse"}
 
 // String gives the word used in the section.
 func (u InvalidUTF8) String() string { return word(invalidUTF8, u) }
+
+// UnknownFields says what becomes of fields that a schema has no name for.
+type UnknownFields uint8
+
+// The ways to treat them.
+const (
+	// UnknownIgnore leaves them out of the message.
+	UnknownIgnore UnknownFields = iota
+	// UnknownReject makes a dead letter of the record.
+	UnknownReject
+)
+
+var unknownFields = []string{"ignore", "reject"}
+
+// String gives the word used in the section.
+func (u UnknownFields) String() string { return word(unknownFields, u) }
 
 // framing is what stands in front of an Avro message. There is one kind.
 type framing uint8

@@ -13,8 +13,8 @@ type decoder struct {
 	// text is what the section says, by the option's Name; key is the spelling that
 	// the section used for it.
 	text, key map[string]string
-	// bad holds the options whose value was refused; comparing them with others would
-	// only add noise.
+	// bad holds the options and, as rdkafka.<name>, the properties whose value was refused;
+	// comparing them with others would only add noise.
 	bad map[string]bool
 	// client are the properties of librdkafka that the section sets.
 	client []clientProperty
@@ -76,7 +76,7 @@ func (d *decoder) apply(o Option, value, key string) {
 	if err == nil {
 		return
 	}
-	text := shown(value, o.Secret || holdsPassword(value)) + " " + err.Error()
+	text := told(value, o.Secret, err)
 	if _, unknown := errors.AsType[unknownWord](err); unknown && o.Lenient && !d.cfg.Strict {
 		d.warn(key + " " + text + "; it is taken for " + o.Default + ", as in the built-in output")
 		return
@@ -152,7 +152,7 @@ func (d *decoder) summarize() string {
 			_ = o.set(&plain, o.Default) // readOptions has reported it
 		}
 		if value := o.get(d.cfg); value != o.get(&plain) {
-			add(o.Name, value, o.Secret || holdsPassword(value))
+			add(o.Name, value, o.Secret || holdsSecret(value))
 		}
 	}
 	for _, p := range d.client {

@@ -294,8 +294,8 @@ func TestSummary(t *testing.T) {
 		},
 		{minimal.with("client_id", "user:pw@host"), "brokers=kafka:9092 client_id=***"},
 		{
-			minimal.with("rdkafka_options", "sasl.password=x, linger.ms=5", "rdkafka.acks", "all"),
-			"brokers=kafka:9092 rdkafka.acks=all rdkafka.sasl.password=*** rdkafka.linger.ms=5",
+			minimal.with("strict", "off", "rdkafka_options", "sasl.password=x, linger.ms=5", "rdkafka.acks", "all"),
+			"brokers=kafka:9092 strict=false rdkafka.acks=all rdkafka.sasl.password=*** rdkafka.linger.ms=5",
 		},
 		{section{"rdkafka.bootstrap.servers": "b", "rdkafka.reconnect.backoff.ms": "1"}, "brokers=b"},
 	} {

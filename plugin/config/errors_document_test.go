@@ -29,7 +29,8 @@ is allowed; then Fluent Bit ends:
 ` + "```" + `
 
 Below is what each fault looks like, without the ` + "`config: `" + ` in front. Every line is from a test, which fails when the message
-changes. The value of a secret, and of whatever looks like an address with a password in it, is ` + "`***`" + `. The words behind
+changes. The value of a secret, and of whatever looks as if it had one in it (an address with a password or a query, a token, an
+assignment to a name such as ` + "`password`" + `), is ` + "`***`" + `. The words behind
 "refused by librdkafka:" are those of librdkafka.
 `
 

@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// hidden stands for every secret.
-	hidden = "***"
 	// maxValue is how much of a value is quoted; certificates and ARNs can be long.
 	maxValue = 80
 	// maxReason is how much of librdkafka's text is taken over.
@@ -50,14 +48,6 @@ func quote(value string) string {
 	return strconv.Quote(cut(value, maxValue))
 }
 
-// shown is a value as messages print it.
-func shown(value string, secret bool) string {
-	if secret {
-		return hidden
-	}
-	return quote(value)
-}
-
 // cut shortens s to at most n bytes, between two runes.
 func cut(s string, n int) string {
 	if len(s) <= n {
@@ -72,31 +62,4 @@ func cut(s string, n int) string {
 // oneLine makes librdkafka's text, some of which ends with a line break, fit into ours.
 func oneLine(text string) string {
 	return cut(strings.Join(strings.Fields(text), " "), maxReason)
-}
-
-// scrub removes a secret from a text that may quote it whole, cut off or trimmed: no
-// run of four bytes of the secret survives. A shorter secret goes where it appears.
-func scrub(text, secret string) string {
-	const window = 4
-	if len(secret) < window {
-		if secret == "" {
-			return text
-		}
-		return strings.ReplaceAll(text, secret, hidden)
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		n := 0 // length of the longest piece of the secret that starts at i
-		for i+n < len(text) && strings.Contains(secret, text[i:i+n+1]) {
-			n++
-		}
-		if n < window {
-			b.WriteByte(text[i])
-			i++
-			continue
-		}
-		b.WriteString(hidden)
-		i += n
-	}
-	return b.String()
 }

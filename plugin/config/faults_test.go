@@ -10,6 +10,15 @@ import (
 // verdicts are texts of librdkafka 2.11.1, as it gave them.
 var verdicts = library{
 	features: bundled,
+	files: map[string]string{
+		"/etc/kafka/ca.pem":     "can't be read: no such file or directory",
+		"/etc/kafka/ca.jks":     "holds no certificate in PEM: it is a key store of Java",
+		"/etc/kafka/client.key": "can't be read: permission denied",
+		"/etc/kafka":            "is a folder, and a file is needed",
+		"/geheim/password":      "can't be read: no such file or directory",
+		"/etc/passwort":         "is empty",
+		"/etc/registry.pem":     "holds no certificate in PEM",
+	},
 	refuse: map[string]string{
 		"queue.buffering.max.ms=abc":       `Invalid value for configuration property "queue.buffering.max.ms"`,
 		"queue.buffering.max.ms=9999999":   "Configuration property \"queue.buffering.max.ms\" value 1e+07 is outside allowed range 0..900000\n",
@@ -18,6 +27,10 @@ var verdicts = library{
 		"dr_cb=x":                          `Property "dr_cb" must be set through dedicated .._set_..() function`,
 		"socket.keepalive.enable=yes":      `Expected bool value for "socket.keepalive.enable": true or false`,
 		"sasl.password=open sesame, sadly": `Invalid value for configuration property "sasl.password": open sesame, sa`,
+		"sasl.password=" + otherText:       `Invalid value for configuration property "sasl.password": ` + otherText,
+		"ssl.key.password=kafka":           "Keys are not supported, see https://github.com/confluentinc/librdkafka/wiki",
+		"ssl.key.password=" + otherText:    "Keys are not supported, see https://github.com/confluentinc/librdkafka/wiki",
+		"sasl.oauthbearer.config=short":    "No, short",
 	},
 }
 
@@ -46,6 +59,12 @@ var sectionFaults = []faultCase{
 	}},
 	{"protocol", section{"brokers": "SASL_SSL://a:1"}, []string{
 		`brokers: "SASL_SSL://a:1" has the protocol of "SASL_SSL://a:1", but security.protocol is plaintext`,
+	}},
+	{"semicolon between brokers", section{"brokers": "a:1;b:2"}, []string{
+		`brokers: "a:1;b:2" has "a:1;b:2", which is no [protocol://]host[:port]; brokers are separated by commas`,
+	}},
+	{"blank between brokers", section{"brokers": "", "rdkafka.bootstrap.servers": "a:1, b:2 c:3"}, []string{
+		`rdkafka.bootstrap.servers: "a:1, b:2 c:3" has "b:2 c:3", which is no [protocol://]host[:port]; brokers are separated by commas`,
 	}},
 	{"user in brokers", section{"brokers": "me:geheim@a:1"}, []string{
 		"brokers: *** names a user; that belongs into rdkafka.sasl.username and rdkafka.sasl.password",
@@ -262,6 +281,9 @@ var sectionFaults = []faultCase{
 	{"registry's address", section{"schema_registry_url": "http://r, r:8081"}, []string{
 		`schema_registry_url: "http://r, r:8081" has "r:8081", which is no http or https address`,
 	}},
+	{"token in the registry's address", section{"schema_registry_url": "http://r/?token=geheim"}, []string{
+		"schema_registry_url: *** has a query; a token belongs into schema_registry_bearer_token",
+	}},
 	{"no address of a registry", section{"schema_registry_url": ","}, []string{
 		`schema_registry_url: "," names no address; write for example http://registry:8081`,
 	}},
@@ -289,6 +311,14 @@ var clientFaults = []faultCase{
 		`rdkafka.message.timeout.ms: "30s" is not a whole number;` +
 			` librdkafka takes no units and would drop what follows the digits`,
 	}},
+	{"unit of a float", section{"rdkafka.linger.ms": "30s"}, []string{
+		`rdkafka.linger.ms: "30s" is not a number; librdkafka takes no units and would drop what follows the digits;` +
+			` a fraction is written with a point`,
+	}},
+	{"comma in a float", section{"rdkafka.queue.buffering.max.ms": "0,5"}, []string{
+		`rdkafka.queue.buffering.max.ms: "0,5" is not a number; librdkafka takes no units and would drop what follows the digits;` +
+			` a fraction is written with a point`,
+	}},
 	{"range", section{"rdkafka.retries": "3000000000", "rdkafka.batch.size": "99999999999999999999"}, []string{
 		`rdkafka.retries: "3000000000" is out of the range of a 32-bit number`,
 		`rdkafka.batch.size: "99999999999999999999" is out of the range of a 32-bit number`,
@@ -314,7 +344,9 @@ var clientFaults = []faultCase{
 		`rdkafka_options: item 3: is not name=value; a comma inside a value is written "\,"`,
 		`rdkafka_options: linger.ms: has no value; an environment variable that is not set gives none`,
 	}},
-	{"comma in a password", section{"rdkafka_options": "sasl.password=ab,cdef=gh, ij"}, []string{
+	{"comma in a password", section{
+		"rdkafka_options": "sasl.password=ab,cdef=gh, ij, sasl.username=me", "rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "PLAIN",
+	}, []string{
 		`rdkafka_options: item 2: *** is refused by librdkafka:` +
 			` No such configuration property: "***"; a comma inside a value is written "\,"`,
 		`rdkafka_options: item 3: is not name=value; a comma inside a value is written "\,"`,
@@ -355,14 +387,71 @@ var clientFaults = []faultCase{
 		"sasl_password_file: contradicts rdkafka.sasl.password; keep one of them",
 	}},
 	{"password in place of its file", section{"sasl_password_file": "geheim"}, []string{"sasl_password_file: *** is no absolute path of a file"}},
-	{"password in the address of the tokens", section{"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token"}, []string{
-		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and" +
-			" rdkafka.sasl.oauthbearer.client.secret",
+	{"password in the address of the tokens", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:geheim@login/token",
+	}, []string{
+		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** names a user; a secret belongs into" +
+			" rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret",
+	}},
+	{"secret in the address of the tokens", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://login/token?scope=logs&client_secret=geheim",
+	}, []string{
+		"rdkafka.sasl.oauthbearer.token.endpoint.url: *** has a query that may hold a secret, and librdkafka prints the address in its" +
+			" errors; a secret belongs into rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret; allowed in the" +
+			" query: api-version, audience, client_id, grant_type, realm, resource, scope, tenant, version",
+	}},
+	{"words of a secret in librdkafka's text", section{
+		"rdkafka.security.protocol": "ssl", "rdkafka.ssl.key.location": "/k", "rdkafka.ssl.certificate.location": "/c",
+		"rdkafka.ssl.key.password": "kafka",
+	}, []string{
+		"rdkafka.ssl.key.password: *** is refused by librdkafka: Keys are not supported, see https://github.com/confluentinc/librdkafka/wiki",
+	}},
+	{"text with nothing but a secret", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.sasl.oauthbearer.config": "short",
+	}, []string{"rdkafka.sasl.oauthbearer.config: *** is refused by librdkafka: ***"}},
+	{"semicolons between properties", section{
+		"rdkafka_options": "sasl.username=u; sasl.password=geheim, linger.ms=5 acks=1", "rdkafka.security.protocol": "sasl_ssl",
+		"rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+	}, []string{
+		"rdkafka_options: sasl.username: has a further property in its value, sasl.password; items are separated by commas",
+		"rdkafka_options: linger.ms: has a further property in its value, acks; items are separated by commas",
 	}},
 	{"no tokens", section{"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER"}, []string{
 		`rdkafka.sasl.mechanism: "OAUTHBEARER" needs a source of tokens: set rdkafka.sasl.oauthbearer.method to oidc with the keys` +
 			` of the server, or aws_msk_iam; for tests only there is rdkafka.enable.sasl.oauthbearer.unsecure.jwt`,
 	}},
+	{"key without its certificate", section{"rdkafka.security.protocol": "ssl", "rdkafka.ssl.key.location": "/k"}, []string{
+		"rdkafka.ssl.key.location: has no effect without its certificate: set rdkafka.ssl.certificate.location (strict off: only a warning)",
+	}},
+	{"files of TLS", section{
+		"rdkafka.security.protocol": "ssl", "rdkafka.ssl.ca.location": "/etc/kafka/ca.jks",
+		"rdkafka.ssl.certificate.location": "/etc/kafka", "rdkafka.ssl.key.location": "/etc/kafka/client.key", "format": "xml",
+	}, []string{
+		`format: "xml" is unknown; allowed: json, msgpack, gelf, raw, avro, otlp_json, otlp_proto`,
+		`rdkafka.ssl.key.location: "/etc/kafka/client.key" can't be read: permission denied`,
+		`rdkafka.ssl.certificate.location: "/etc/kafka" is a folder, and a file is needed`,
+		`rdkafka.ssl.ca.location: "/etc/kafka/ca.jks" holds no certificate in PEM: it is a key store of Java`,
+	}},
+	{"missing authorities", section{"strict": "off", "rdkafka.security.protocol": "ssl", "rdkafka.ssl.ca.location": "/etc/kafka/ca.pem"}, []string{
+		`rdkafka.ssl.ca.location: "/etc/kafka/ca.pem" can't be read: no such file or directory`,
+	}},
+	{"files of a login", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "OAUTHBEARER", "rdkafka.sasl.oauthbearer.method": "oidc",
+		"rdkafka.https.ca.location": "/etc/kafka/ca.pem", "sasl_oauthbearer_client_secret_file": "/etc/passwort",
+	}, []string{
+		`rdkafka.https.ca.location: "/etc/kafka/ca.pem" can't be read: no such file or directory`,
+		`sasl_oauthbearer_client_secret_file: "/etc/passwort" is empty`,
+	}},
+	{"password with slashes in place of its file", section{
+		"rdkafka.security.protocol": "sasl_ssl", "rdkafka.sasl.mechanism": "PLAIN", "rdkafka.sasl.username": "u",
+		"sasl_password_file": "/geheim/password",
+	}, []string{"sasl_password_file: *** can't be read: no such file or directory"}},
+	{"authorities of the registry", section{
+		"format": "avro", "schema_id": "7", "schema_registry_url": "https://r", "schema_registry_ca_file": "/etc/registry.pem",
+	}, []string{`schema_registry_ca_file: "/etc/registry.pem" holds no certificate in PEM`}},
 	{"IAM without ARN", section{"aws_msk_iam": "true", "strict": "off"}, []string{
 		`aws_msk_iam: "true" needs aws_msk_iam_cluster_arn, to know the region`,
 	}},

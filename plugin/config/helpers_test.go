@@ -46,9 +46,17 @@ type library struct {
 	features string
 	refuse   map[string]string // "name=value" to the reason
 	hidden   []string
+	files    map[string]string // what is wrong with a path
 }
 
 func (l library) Features() string { return l.features }
+
+func (l library) CheckFile(_, path string) error {
+	if reason, ok := l.files[path]; ok {
+		return refusal(reason)
+	}
+	return nil
+}
 
 func (l library) CheckProperty(name, value string) error {
 	if reason, ok := l.refuse[name+"="+value]; ok {

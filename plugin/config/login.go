@@ -39,7 +39,7 @@ func (d *decoder) impliedByIAM() {
 		return
 	}
 	for _, p := range []clientProperty{
-		{name: propertyProtocol, value: "sasl_ssl"},
+		{name: propertyProtocol, value: protocolLoginTLS},
 		{name: propertyMechanism, value: mechanismOAuth},
 	} {
 		if _, ok := d.find(p.name); !ok {
@@ -59,13 +59,13 @@ func (d *decoder) validateIAM() {
 		return
 	case !d.set("aws_msk_iam_cluster_arn"):
 		// Never only a warning: the built-in output then connects without any login.
-		d.fault(d.label("aws_msk_iam"), quote(d.text["aws_msk_iam"])+" needs aws_msk_iam_cluster_arn, to know the region")
+		d.fault(d.label("aws_msk_iam"), shown(d.text["aws_msk_iam"])+" needs aws_msk_iam_cluster_arn, to know the region")
 	}
 	for _, rule := range []struct {
 		property, needs string
 		right           func(value string) bool
 	}{
-		{propertyProtocol, "sasl_ssl", func(string) bool { return d.protocol() == "sasl_ssl" }},
+		{propertyProtocol, protocolLoginTLS, func(string) bool { return d.protocol() == protocolLoginTLS }},
 		{propertyMechanism, mechanismOAuth, func(v string) bool { return strings.TrimSpace(v) == mechanismOAuth }},
 		{propertyMethod, "the method default", func(v string) bool { return v == "default" }},
 		{propertyUnsecured, "it to be false", isFalse},
@@ -81,7 +81,7 @@ func (d *decoder) protocol() string {
 	if p, ok := d.find(propertyProtocol); ok {
 		return strings.ToLower(strings.TrimSpace(p.value))
 	}
-	return "plaintext"
+	return protocolPlain
 }
 
 // mechanisms are the SASL mechanisms that librdkafka can have, with the feature that
@@ -98,10 +98,7 @@ var mechanisms = []struct{ name, feature string }{
 // client: this way the message comes with all others and names what to do.
 func (d *decoder) validateLogin() {
 	d.validateIAM()
-	if p, ok := d.find(propertyEndpoint); ok && holdsPassword(p.value) {
-		// Whatever fails there, librdkafka tells with the whole address.
-		d.fault(p.key, p.shown()+" names a user; that belongs into rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret")
-	}
+	d.validateEndpoint()
 	p, ok := d.find(propertyMechanism)
 	sasl := strings.HasPrefix(d.protocol(), "sasl_")
 	if !ok && !sasl {
@@ -132,6 +129,23 @@ func (d *decoder) validateLogin() {
 		d.needCredential("sasl.password")
 	case mechanism == mechanismOAuth:
 		d.needTokens(p)
+	}
+}
+
+// validateEndpoint keeps secrets out of the address of the tokens: whatever fails there,
+// librdkafka tells with the whole address.
+func (d *decoder) validateEndpoint() {
+	p, ok := d.find(propertyEndpoint)
+	if !ok {
+		return
+	}
+	const own = "; a secret belongs into rdkafka.sasl.oauthbearer.client.id and rdkafka.sasl.oauthbearer.client.secret"
+	switch {
+	case holdsPassword(p.value):
+		d.fault(p.key, p.shown()+" names a user"+own)
+	case !queryIsInnocent(p.value):
+		d.fault(p.key, p.shown()+" has a query that may hold a secret, and librdkafka prints the address in its errors"+own+
+			"; allowed in the query: "+strings.Join(innocent, ", "))
 	}
 }
 

@@ -28,7 +28,7 @@ func TestDecode_IAM(t *testing.T) {
 // A file stands for the property, also where a login needs it, and the property is known by the file.
 func TestDecode_SecretFiles(t *testing.T) {
 	for _, f := range secretFiles {
-		c := mustDecode(t, minimal.with(f.option, "/run/secrets/it"))
+		c := mustDecode(t, minimal.with("strict", "off", f.option, "/run/secrets/it"))
 		if want := (Property{Name: f.property, File: "/run/secrets/it", Secret: true}); !slices.Contains(c.Properties(), want) {
 			t.Errorf("%s: %v is not among %v", f.option, want, c.Properties())
 		}

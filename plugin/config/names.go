@@ -31,6 +31,7 @@ const rdkafkaPrefix = "rdkafka."
 const (
 	scopeConsumer = "C"
 	kindInteger   = "integer"
+	kindFloat     = "float"
 	kindBoolean   = "boolean"
 )
 

@@ -28,8 +28,9 @@ var formatOptions = []Option{
 	}, func(c *Config) *string { return &c.RawLogKey }),
 	text(Option{
 		Name: "gelf_short_message_key", Default: "short_message",
-		Doc:  "The top-level key that becomes `short_message` with `format gelf`.",
-		Note: "A record without it can't be written and is a dead letter.",
+		Doc: "The top-level key that becomes `short_message` with `format gelf`.",
+		Note: "A record without it can't be written and is a dead letter. Null or a map there passes, and gives a message" +
+			" without `short_message`.",
 	}, func(c *Config) *string { return &c.GELFShortMessageKey }),
 	text(Option{
 		Name: "gelf_full_message_key", Default: "full_message",
@@ -38,8 +39,8 @@ var formatOptions = []Option{
 	text(Option{
 		Name: "gelf_level_key", Default: "level",
 		Doc: "The top-level key that becomes `level` with `format gelf`.",
-		Note: "Numbers stay, the keywords of syslog become their number, any other text stays. A level that is neither makes" +
-			" the record a dead letter.",
+		Note: "Numbers stay, the keywords of syslog become their number, any other text stays. A number below 0, a float," +
+			" a boolean, a binary value or an array makes the record a dead letter.",
 	}, func(c *Config) *string { return &c.GELFLevelKey }),
 	text(Option{
 		Name: "gelf_host_key", Default: "host",
@@ -61,6 +62,12 @@ var formatOptions = []Option{
 		Doc:  "The number of the schema with `format avro`, which stands in front of each message.",
 		Note: "`0` is the same as none.",
 	}, 0, 1<<31-1, func(c *Config) *int { return &c.SchemaID }),
+	choice(Option{
+		Name: "avro_unknown_fields", Default: "ignore",
+		Doc: "What becomes of fields that the schema has no name for, with `format avro`.",
+		Note: "`ignore`: the record is written without them, as by the built-in output; the log and a metric tell of them." +
+			" `reject`: the record can't be written and is a dead letter.",
+	}, unknownFields, func(c *Config) *UnknownFields { return &c.AvroUnknownFields }),
 	text(Option{
 		Name: "schema_registry_subject", Aliases: []string{"schema.registry.subject"},
 		Doc: "The subject whose schema is fetched; without it the one of `schema_id` is.",
@@ -88,6 +95,8 @@ var registryOptions = []Option{
 		Name: "schema_registry_url", Aliases: []string{"schema.registry.url"},
 		Allowed: "http or https addresses, separated by commas",
 		Doc:     "Where the schema registry is; after a failure the next address is asked.",
+		Note: "A redirect is followed, but not from https to http; the login is not sent to another host. An answer may have 16 MB." +
+			" What a registry answers is logged without the login, up to 600 bytes.",
 	}, KindList, func(c *Config) *[]string { return &c.RegistryURLs }, parseURLs, joinList),
 	text(Option{
 		Name: "schema_registry_http_user", Aliases: []string{"schema.registry.http.user"},
@@ -145,8 +154,10 @@ func parseURLs(text string) ([]string, error) {
 		switch {
 		case strings.Contains(item, "@"): // first, for the other error quotes it
 			return nil, errors.New("names a user; that belongs into schema_registry_http_user and schema_registry_http_passwd")
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "":
-			return nil, fmt.Errorf("has %s, which is no http or https address", quote(item))
+		case err == nil && u.RawQuery != "":
+			return nil, errors.New("has a query; a token belongs into schema_registry_bearer_token")
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "":
+			return nil, fmt.Errorf("has %s, which is no http or https address", shown(item))
 		}
 	}
 	return items, nil
@@ -165,8 +176,8 @@ var needs = []struct {
 		"gelf_short_message_key", "gelf_full_message_key", "gelf_level_key", "gelf_host_key", "gelf_timestamp_key",
 	}},
 	{[]Format{FormatAvro}, []string{
-		"schema_str", "schema_id", "schema_registry_subject", "schema_registry_version", "schema_registry_framing",
-		"schema_registry_url", "schema_registry_http_user", "schema_registry_http_passwd", "schema_registry_bearer_token",
+		"schema_str", "schema_id", "avro_unknown_fields", "schema_registry_subject", "schema_registry_version",
+		"schema_registry_framing", "schema_registry_url", "schema_registry_http_user", "schema_registry_http_passwd", "schema_registry_bearer_token",
 		"schema_registry_ca_file",
 	}},
 	{[]Format{FormatOTLPJSON, FormatOTLPProto}, []string{"otlp_logs_partition_by_resource"}},

@@ -47,8 +47,9 @@ var routingOptions = []Option{
 	}, func(c *Config) *string { return &c.MessageKeyField }),
 	typed(Option{
 		Name: "message_key_template", Allowed: templateAllowed,
-		Doc:  "The key of each message, made of tag, fields and date, for example `$host:$app`.",
-		Note: "In place of `message_key_field`; a record without one of the fields gets `message_key`.",
+		Doc: "The key of each message, made of tag, fields and date, for example `$host:$app`.",
+		Note: "In place of `message_key_field`; a record without one of the fields gets `message_key`, and a line in the log" +
+			" tells that there are such records.",
 	}, KindText, func(c *Config) *string { return &c.MessageKeyTemplate }, parseTemplate, asIs),
 	field(Option{
 		Name: "partition_field",
@@ -144,7 +145,7 @@ func parseTopicTemplate(text string) (string, error) {
 			continue
 		}
 		if err := CheckTopic(p.Text); err != nil {
-			return "", fmt.Errorf("holds %s, which no topic can (%w)", quote(p.Text), err)
+			return "", fmt.Errorf("holds %s, which no topic can (%w)", shown(p.Text), err)
 		}
 	}
 	return text, nil

@@ -65,7 +65,7 @@ var deliveryOptions = append(prefixed(
 	}, 0, sec, func(c *Config) *time.Duration { return &c.DeliveryWaitEngine }),
 	size(Option{
 		Name: "queue_limit", Default: "64MiB",
-		Doc:  "How many bytes may wait in the client, payload and about 200 bytes for each record.",
+		Doc:  "How many bytes may wait in the client, payload and about 250 bytes for each record.",
 		Note: "Above it a chunk is not taken and answered with a retry at once. It stays in Fluent Bit's own storage.",
 	}, mib, 64*gib, func(c *Config) *int64 { return &c.QueueLimit }),
 	duration(Option{
@@ -90,9 +90,10 @@ var deliveryOptions = append(prefixed(
 		Doc: "The directory for what must outlive the process; without it that is in memory only.",
 		Note: "It holds which chunks were delivered while Fluent Bit still has them, so that they are not written again after a" +
 			" crash or a stop (only what was in flight may be), and the chunks that a hot reload has handed over. Sections and" +
-			" processes may share it. Nothing is written while chunks are acknowledged in time. Of a chunk that is partly" +
-			" delivered it is known what is open: at once when that waits for a topic, else at the end. Another value" +
-			" takes effect at the next start, not at a reload. Chunks that were handed over wait for a section with the" +
+			" agents may share it; but agents with the same command line and working directory, as in containers that" +
+			" share a volume, need a path each. Nothing is written while chunks are acknowledged in time. Of a chunk that is partly" +
+			" delivered it is known what is open: at once when that waits for a topic, else at the end. At a reload" +
+			" with another path all of it moves there; an option that is new or gone takes effect at the next start. Chunks that were handed over wait for a section with the" +
 			" same topics and the same options of record and format as theirs; others are told of after the start.",
 	}, func(c *Config) *string { return &c.StatePath }),
 	yesNo(Option{

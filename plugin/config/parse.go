@@ -179,7 +179,7 @@ func parseTopics(text string) ([]string, error) {
 	var bad []string
 	for _, t := range topics {
 		if err := CheckTopic(strings.ReplaceAll(t, foreignSlash, "-")); err != nil {
-			bad = append(bad, fmt.Sprintf("%s (%v)", shown(t, holdsPassword(t)), err))
+			bad = append(bad, fmt.Sprintf("%s (%v)", shown(t), err))
 		}
 	}
 	if bad != nil {
@@ -206,10 +206,13 @@ func checkBrokers(list, protocol string) error {
 		return errors.New("names a user; that belongs into rdkafka.sasl.username and rdkafka.sasl.password")
 	}
 	for _, item := range parseList(list) {
+		if strings.ContainsAny(item, " \t;|") {
+			return fmt.Errorf("has %s, which is no [protocol://]host[:port]; brokers are separated by commas", shown(item))
+		}
 		host := item
 		if proto, rest, ok := strings.Cut(item, "://"); ok {
 			if !strings.EqualFold(proto, protocol) {
-				return fmt.Errorf("has the protocol of %s, but security.protocol is %s", quote(item), protocol)
+				return fmt.Errorf("has the protocol of %s, but security.protocol is %s", shown(item), protocol)
 			}
 			host, _, _ = strings.Cut(rest, "/")
 		}
@@ -218,7 +221,7 @@ func checkBrokers(list, protocol string) error {
 			continue // no port, or a bare IPv6 address
 		}
 		if !isPort(host[colon+1:]) {
-			return fmt.Errorf("has no port between 1 and 65535 in %s", quote(item))
+			return fmt.Errorf("has no port between 1 and 65535 in %s", shown(item))
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (c *Config) DestinationSettings() []string {
 	}
 	for opt, v := range c.shaping() {
 		switch {
-		case opt.Secret || holdsPassword(v):
+		case opt.Secret || holdsSecret(v):
 			v = hidden
 		case strings.ContainsFunc(v, unicode.IsControl):
 			v = strconv.Quote(v)

@@ -24,6 +24,13 @@ type parrot struct {
 
 func (p parrot) Features() string { return bundled }
 
+func (p parrot) CheckFile(_, path string) error {
+	if p.tame || p.rand.IntN(2) == 0 || path == "/ca" {
+		return nil
+	}
+	return refusal("can't be read: no such file or directory")
+}
+
 func (p parrot) CheckProperty(name, value string) error {
 	if p.tame {
 		return nil
@@ -84,8 +91,21 @@ func randomSection(r *rand.Rand, tame bool) section {
 	if r.IntN(3) == 0 {
 		s["client_id"] = "https://me:" + randomSecret(r) + "@host"
 	}
-	if r.IntN(3) == 0 && !tame {
-		s["rdkafka.sasl.oauthbearer.token.endpoint.url"] = "https://me:" + randomSecret(r) + "@host/token"
+	for key, front := range map[string]string{
+		"rdkafka.sasl.oauthbearer.token.endpoint.url": "https://me:", "schema_registry_url": "http://r/?token=",
+		"topic_template": "$a_$b-password=", "dead_letter_topic": "token:",
+	} {
+		if r.IntN(6) == 0 && !tame {
+			s[key] = front + randomSecret(r) + "@host/token"
+		}
+	}
+	for key, front := range map[string]string{
+		"headers": "Authorization=Bearer ", "message_key": "secret=", "rdkafka.client.rack": "http://x/?code=",
+		"rdkafka.sasl.username": "Endpoint=sb://x;SharedAccessKey=",
+	} {
+		if r.IntN(6) == 0 {
+			s[key] = front + randomSecret(r)
+		}
 	}
 	name := []string{"sasl.password", "SSL.key.password", "rdkafka.ssl.key.pem", "some.new.secret"}[r.IntN(4)]
 	secret = strings.TrimSpace(secret)
@@ -97,6 +117,7 @@ func randomSection(r *rand.Rand, tame bool) section {
 		s["rdkafka_options"] = "linger.ms=5, " + name + "=" + secret + ",debug=msg"
 	}
 	if tame {
+		s["strict"] = "off"
 		return s
 	}
 	for key, value := range map[string]string{
@@ -145,7 +166,7 @@ func TestSecrets_AreHandedOver(t *testing.T) {
 		if !ok || name == "ssl_key" {
 			continue
 		}
-		c := mustDecode(t, minimal.with(key, " geheim "))
+		c := mustDecode(t, minimal.with("strict", "off", key, " geheim "))
 		i := slices.Index(c.Properties(), Property{Name: canonical(name), Value: " geheim ", Secret: true})
 		if i < 0 {
 			t.Errorf("%s: not among %v", name, c.Properties())
@@ -153,19 +174,70 @@ func TestSecrets_AreHandedOver(t *testing.T) {
 	}
 }
 
-func TestScrub(t *testing.T) {
-	for _, test := range []struct{ text, secret, want string }{
-		{"no secret here", "geheim", "no secret here"},
-		{`bad "geheim"!`, "geheim", `bad "***"!`},
-		{"gehe and heim and ehei", "geheim", "*** and *** and ***"},
-		{"geh", "geheim", "geh"},
-		{"geheimgeheim", "geheim", "******"},
-		{"a b c", "b", "a *** c"},
-		{"text", "", "text"},
-		{"", "geheim", ""},
+// librdkafka's text stays whole where it does not depend on the secret, and where it does only
+// what is around the place is told.
+func TestCommon(t *testing.T) {
+	for _, test := range []struct{ text, other, want string }{
+		{"see librdkafka/wiki", "see librdkafka/wiki", "see librdkafka/wiki"},
+		{`bad "geheim"!`, `bad "` + otherText + `"!`, `bad "***"!`},
+		{"gehe and geheim: no", otherText + " and " + otherText + ": no", "***: no"},
+		{"value geh", "value " + otherText, "value ***"},
+		{"too long: geheim", "unknown", "***"},
+		{"aa", "a", "a***"},
+		{"", "x", "***"},
 	} {
-		if got := scrub(test.text, test.secret); got != test.want {
-			t.Errorf("scrub(%q, %q) = %q, want %q", test.text, test.secret, got, test.want)
+		if got := common(test.text, test.other); got != test.want {
+			t.Errorf("common(%q, %q) = %q, want %q", test.text, test.other, got, test.want)
 		}
 	}
+}
+
+// A value is hidden for what is in it, whatever key it has.
+func TestShown(t *testing.T) {
+	for _, value := range []string{
+		"https://me:geheim@host", "http://registry:8081/?token=geheim", "https://login/token?code=geheim",
+		"u; sasl.password=geheim", "Authorization=Bearer geheim", "source=a,X-Api-Key=geheim", "Bearer geheim", "Basic Z2VoZWlt",
+		"Endpoint=sb://x/;SharedAccessKeyName=send;SharedAccessKey=geheim=", `{"password": "geheim"}`, "PWD: geheim",
+		"client_secret=geheim", "-----BEGIN RSA PRIVATE KEY-----geheim", "eyJhbGciOiJub25lIn0.geheim.", "x-functions-key=geheim",
+		"cookie=geheim", "sig=geheim", `username="u" password="geheim";`, "auth: geheim",
+	} {
+		if got := shown(value); got != hidden {
+			t.Errorf("shown(%q) = %s", value, got)
+		}
+	}
+	for _, value := range []string{
+		"kafka-1:9092", "http://registry:8081", "logs-$kubernetes['namespace_name']", "tokens", "source=fluent-bit,author=me",
+		"key=$key", "/run/secrets/password", `{"type":"record","fields":[{"name":"password","type":"string"}]}`, "a basicblock", "design=x",
+		"-----BEGIN CERTIFICATE-----", "$ConnectionString", "partition_key=a",
+	} {
+		if got := shown(value); got != quote(value) {
+			t.Errorf("shown(%q) = %s", value, got)
+		}
+	}
+}
+
+// What is hidden in one place of a message is not quoted in another.
+func TestTold(t *testing.T) {
+	err := errors.New(`has the name "geheim", which ends in "_"; "x,y" is no part of it, nor "other"`)
+	want := `*** has the name ***, which ends in "_"; "x,y" is no part of it, nor "other"`
+	for _, test := range []struct {
+		value  string
+		secret bool
+	}{{"password=geheim", false}, {"geheim", true}} {
+		if got := told(test.value, test.secret, err); got != want {
+			t.Errorf("told(%q) = %s, want %s", test.value, got, want)
+		}
+	}
+	if got := told("geheim", false, errors.New("is bad")); got != `"geheim" is bad` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Values that librdkafka may print are listed, and short ones would garble its lines.
+func TestConcealed(t *testing.T) {
+	c := mustDecode(t, minimal.with("strict", "off", "rdkafka.client.id", "https://me:geheim@host", "rdkafka.ssl.key.password", "kafka",
+		"rdkafka.sasl.password", "geheimnis", "rdkafka.client.rack", "rack-number-one", "ssl_key_password_file", ""))
+	got := c.Concealed()
+	slices.Sort(got)
+	sameLines(t, "concealed", got, []string{"geheimnis", "https://me:geheim@host"})
 }

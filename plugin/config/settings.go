@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -85,7 +84,8 @@ var Settings = []Setting{
 	},
 	{
 		Name: "queue.buffering.max.messages", Value: "0",
-		Why:   "no limit by number: `queue_limit` rules.",
+		Why: "no limit by number: `queue_limit` rules. With a limit, what finds the queue full waits in the plugin for a report," +
+			" and a small queue is as slow as the round trips are.",
 		value: constant("0"),
 	},
 	{
@@ -159,40 +159,6 @@ func ruleFor(rules []Rule, name string) (Rule, bool) {
 		return Rule{}, false
 	}
 	return rules[i], true
-}
-
-// Secrets are the properties whose value is never printed. The kinit command is one
-// because people put passwords into it.
-var Secrets = []string{
-	"sasl.kerberos.kinit.cmd",
-	"sasl.oauthbearer.assertion.private.key.passphrase",
-	"sasl.oauthbearer.assertion.private.key.pem",
-	"sasl.oauthbearer.client.secret",
-	"sasl.oauthbearer.config",
-	"sasl.password",
-	"ssl.key.password",
-	"ssl.key.pem",
-	"ssl.keystore.password",
-	"ssl_key",
-}
-
-// isSecret tells whether the value of a property must not be printed.
-func isSecret(name, value string) bool {
-	return slices.Contains(Secrets, canonical(name)) || holdsPassword(value)
-}
-
-// holdsPassword tells whether a value looks like an address with a user and a password
-// in it, whatever it is for.
-func holdsPassword(value string) bool {
-	user, _, ok := strings.Cut(value, "@")
-	return ok && strings.Contains(user, ":")
-}
-
-// soundsSecret guesses the same of a name that this version does not know.
-func soundsSecret(name string) bool {
-	return slices.ContainsFunc([]string{"pass", "secret", "token", "key", "cred"}, func(word string) bool {
-		return strings.Contains(name, word)
-	})
 }
 
 // MaxMessageBytes is how large a message may be for the client (message.max.bytes).

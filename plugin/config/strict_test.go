@@ -30,6 +30,52 @@ var oversights = []faultCase{
 		"rdkafka.sasl.pasword: is unknown; rdkafka.sasl.password is probably meant",
 		"rdkafka.request_required_acks: is unknown; rdkafka.request.required.acks is probably meant",
 	}},
+	{"authorities without TLS", section{"rdkafka.ssl.ca.location": "/ca"}, []string{
+		"rdkafka.ssl.ca.location: has no effect with security.protocol plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to ssl",
+	}},
+	{"client certificate without TLS", section{
+		"rdkafka.security.protocol": "plaintext", "rdkafka.ssl.certificate.location": "/c", "rdkafka.ssl.key.location": "/k",
+		"ssl_key_password_file": "/p",
+	}, []string{
+		"rdkafka.ssl.key.location: has no effect with security.protocol plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to ssl",
+		"rdkafka.ssl.certificate.location: has no effect with security.protocol plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to ssl",
+		"ssl_key_password_file: has no effect with security.protocol plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to ssl",
+	}},
+	{"TLS beside a login without it", section{
+		"rdkafka.security.protocol": "SASL_PLAINTEXT", "rdkafka.sasl.mechanism": "PLAIN", "rdkafka.sasl.username": "u",
+		"rdkafka.sasl.password": "geheim", "rdkafka.ssl.ca.location": "/ca",
+	}, []string{
+		"rdkafka.ssl.ca.location: has no effect with security.protocol sasl_plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to sasl_ssl",
+	}},
+	{"login without a protocol", section{"rdkafka.sasl.username": "u", "sasl_password_file": "/p"}, []string{
+		"rdkafka.sasl.username: has no effect with security.protocol plaintext, so that nobody logs in;" +
+			" set rdkafka.security.protocol to sasl_ssl, or to sasl_plaintext where the brokers have no TLS",
+		"sasl_password_file: has no effect with security.protocol plaintext, so that nobody logs in;" +
+			" set rdkafka.security.protocol to sasl_ssl, or to sasl_plaintext where the brokers have no TLS",
+	}},
+	{"login with TLS alone", section{
+		"rdkafka.security.protocol": "SSL", "rdkafka.sasl.username": "u", "rdkafka.sasl.password": "geheim",
+	}, []string{
+		"rdkafka.sasl.username: has no effect with security.protocol ssl, so that nobody logs in; set rdkafka.security.protocol to sasl_ssl",
+		"rdkafka.sasl.password: has no effect with security.protocol ssl, so that nobody logs in; set rdkafka.security.protocol to sasl_ssl",
+	}},
+	{"certificate without its key", section{"rdkafka.security.protocol": "ssl", "rdkafka.ssl.certificate.location": "/c"}, []string{
+		"rdkafka.ssl.certificate.location: has no effect without its key: set rdkafka.ssl.key.location",
+	}},
+	{"passwords of nothing", section{
+		"rdkafka.security.protocol": "ssl", "rdkafka.ssl.key.password": "geheim", "rdkafka.ssl.keystore.password": "geheim",
+	}, []string{
+		"rdkafka.ssl.key.password: has no effect without a key: set rdkafka.ssl.key.location",
+		"rdkafka.ssl.keystore.password: has no effect without a key store: set rdkafka.ssl.keystore.location",
+	}},
+	{"prefix alone", section{"rdkafka.": "linger.ms 5"}, []string{
+		"rdkafka.: names no property; write rdkafka.NAME, with no blank behind the dot",
+	}},
 	{"names of Java clients", section{
 		"rdkafka.max.request.size": "1", "rdkafka.sasl.jaas.config": `... password="geheim";`, "rdkafka.ssl.truststore.type": "JKS",
 	}, []string{
@@ -77,6 +123,29 @@ func checkWarnings(t *testing.T, keys section, want []string) *Config {
 	}
 	sameLines(t, "warnings with strict off", c.Warnings, want)
 	return c
+}
+
+// What nobody can rely on may be left over.
+func TestProtocol_WarnsOnlyOfWhatIsHarmless(t *testing.T) {
+	c := mustDecode(t, minimal.with("rdkafka.enable.ssl.certificate.verification", "false", "rdkafka.sasl.mechanism", "PLAIN"))
+	sameLines(t, "warnings", c.Warnings, []string{
+		"rdkafka.enable.ssl.certificate.verification has no effect with security.protocol plaintext",
+		"rdkafka.sasl.mechanism has no effect with security.protocol plaintext",
+	})
+}
+
+// Two halves in different forms are a whole.
+func TestProtocol_TakesCompletePairs(t *testing.T) {
+	for _, keys := range []section{
+		{"rdkafka.ssl.certificate.location": "/c", "rdkafka.ssl.key.pem": "k"},
+		{"rdkafka.ssl.certificate.pem": "c", "rdkafka.ssl.key.location": "/k", "ssl_key_password_file": "/p"},
+		{"rdkafka.ssl.keystore.location": "/s", "rdkafka.ssl.keystore.password": "p"},
+		{"rdkafka.ssl.engine.location": "/e", "rdkafka.ssl.certificate.location": "/c"},
+	} {
+		if c := mustDecode(t, minimal.with("rdkafka.security.protocol", "ssl").with(pairs(keys)...)); c.Warnings != nil {
+			t.Errorf("%v: %q", keys, c.Warnings)
+		}
+	}
 }
 
 // The built-in output takes a format that it does not know for json.
@@ -140,4 +209,12 @@ func pairs(s section) []string {
 		list = append(list, k, v)
 	}
 	return list
+}
+
+// A file that nobody reads may be missing.
+func TestFiles_OfWhatIsSwitchedOff(t *testing.T) {
+	checkWarnings(t, section{"rdkafka.ssl.ca.location": "/etc/kafka/ca.pem"}, []string{
+		"rdkafka.ssl.ca.location has no effect with security.protocol plaintext, so that the records go in clear text;" +
+			" set rdkafka.security.protocol to ssl",
+	})
 }

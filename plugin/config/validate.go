@@ -19,6 +19,8 @@ func (d *decoder) validate() {
 	d.validateRouting()
 	d.validateDeadLetters()
 	d.validateLogin()
+	d.validateProtocol()
+	d.validateFiles()
 }
 
 // validateBrokers makes sure that there is one, from either key.
@@ -42,7 +44,7 @@ func (d *decoder) validateBrokers() {
 		err = checkBrokers(c.Brokers, d.protocol())
 	}
 	if err != nil {
-		d.fault(key, shown(c.Brokers, holdsPassword(c.Brokers))+" "+err.Error())
+		d.fault(key, told(c.Brokers, false, err))
 	}
 }
 
@@ -89,10 +91,10 @@ func (d *decoder) conflict(a, relation, b string) {
 	}
 	if !d.set(a) {
 		// Blame the key that is in the section.
-		d.fault(d.label(b), fmt.Sprintf("%s contradicts %s %s, which %s it", quote(d.text[b]), a, value(a), relation))
+		d.fault(d.label(b), fmt.Sprintf("%s contradicts %s %s, which %s it", shown(d.text[b]), a, value(a), relation))
 		return
 	}
-	d.fault(d.label(a), fmt.Sprintf("%s %s %s %s", quote(d.text[a]), relation, d.label(b), value(b)))
+	d.fault(d.label(a), fmt.Sprintf("%s %s %s %s", shown(d.text[a]), relation, d.label(b), value(b)))
 }
 
 // onlyWith warns of an option that its idle policy would need.
@@ -169,7 +171,7 @@ func (d *decoder) validateSchema() {
 		d.fault("schema_id", "is not set, and schema_str needs it; or set schema_registry_url to fetch the schema")
 		return
 	case c.RegistryURLs == nil:
-		d.fault(d.label("format"), quote(d.text["format"])+" needs schema_str and schema_id, or schema_registry_url")
+		d.fault(d.label("format"), shown(d.text["format"])+" needs schema_str and schema_id, or schema_registry_url")
 		return
 	case c.SchemaSubject == "" && c.SchemaID == 0:
 		d.fault(d.label("schema_registry_url"), "needs schema_registry_subject or schema_id, to know which schema to fetch")
@@ -211,7 +213,7 @@ func (d *decoder) validateRouting() {
 	}
 	if len(c.Topics) > 1 {
 		d.warn(fmt.Sprintf("%s names %d topics, but without topic_key all records go to the first, %s",
-			d.label("topics"), len(c.Topics), quote(c.Topics[0])))
+			d.label("topics"), len(c.Topics), shown(c.Topics[0])))
 	}
 }
 
@@ -223,13 +225,13 @@ func (d *decoder) warnOfSlash() {
 		return
 	}
 	d.warn(fmt.Sprintf("%s has %s: Apache Kafka itself refuses a slash in the name of a topic, other brokers may take it",
-		d.label("topics"), shown(topics[i], holdsPassword(topics[i]))))
+		d.label("topics"), shown(topics[i])))
 }
 
 // exclusive notes that two options that mean the same thing are both set.
 func (d *decoder) exclusive(a, b string) {
 	if d.set(a) && d.set(b) {
-		d.fault(a, shown(d.text[a], holdsPassword(d.text[a]))+" contradicts "+d.label(b)+"; keep one of them")
+		d.fault(a, shown(d.text[a])+" contradicts "+d.label(b)+"; keep one of them")
 	}
 }
 
@@ -245,7 +247,7 @@ func (d *decoder) distinctKeys(names ...string) {
 			continue
 		}
 		if other, ok := first[key]; ok {
-			d.fault(d.label(name), shown(key, holdsPassword(key))+" is also the "+other+"; a key can stand for one thing only")
+			d.fault(d.label(name), shown(key)+" is also the "+other+"; a key can stand for one thing only")
 			continue
 		}
 		first[key] = name
@@ -260,11 +262,11 @@ func (d *decoder) validateDeadLetters() {
 		// In its own topic a letter would be read as a record, and what is wrong with the topic
 		// would be wrong with its letters.
 		d.fault(d.label("dead_letter_topic"), fmt.Sprintf("%s is one of %s; dead letters need a topic of their own",
-			quote(c.DeadLetterTopic), d.label("topics")))
+			shown(c.DeadLetterTopic), d.label("topics")))
 	}
 	target := c.DeadLetterTopic != "" || c.DeadLetterFile != "" || d.bad["dead_letter_topic"]
 	if c.OnTopicError == TopicErrorDeadLetter && !target {
-		d.fault(d.label("on_topic_error"), quote(d.text["on_topic_error"])+" needs dead_letter_topic or dead_letter_file")
+		d.fault(d.label("on_topic_error"), shown(d.text["on_topic_error"])+" needs dead_letter_topic or dead_letter_file")
 	}
 	for _, name := range []string{"dead_letter_file_limit", "dead_letter_file_keep"} {
 		if d.set(name) && c.DeadLetterFile == "" {

@@ -1,12 +1,16 @@
 package delivery
 
 import (
+	"cmp"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
 )
 
 // Sender hands batches to Kafka: the supervisor.
@@ -41,6 +45,9 @@ type Options struct {
 	TopicWait    time.Duration
 	// BackoffMin and BackoffMax bound the wait before a topic in trouble is tried again.
 	BackoffMin, BackoffMax time.Duration
+	// LetterTopic is the dead-letter topic. Letters that were posted to another one, before a
+	// Reconfigure, are rejected when they come back from there.
+	LetterTopic string
 	// Reject is told of messages that can never be written. Each of them must be accounted
 	// for, see Rejected. It must not block.
 	Reject func(Rejected)
@@ -108,9 +115,10 @@ type Courier struct {
 	sender  Sender
 	stopped bool
 	// What waits, in the order in which it goes out: what came back goes first. Delayed
-	// parts join when they are due.
+	// parts join when they are due. With Ordered both are sorted by the number of the chunk.
 	returned, ready []*part
 	delayed         []*part
+	delayedUntil    time.Time // nothing of them is due before that; zero without any
 	// hands counts the parts in the client's hands by topic.
 	hands map[string]int
 	// barred are the topics for which a message must be sent alone; nothing else goes there.
@@ -120,6 +128,7 @@ type Courier struct {
 	current  *Receipt   // ordered: the one chunk under way
 	sealed   bool       // nothing is owned, now and later
 	window   window     // ruled by the pump
+	full     full       // the client's queue
 	blocked  []*Receipt // of which the pump has not told yet
 
 	queued       int64 // bytes that wait or are in the client's hands
@@ -156,6 +165,8 @@ type Counts struct {
 	Avoided int64
 	// Letters were acknowledged by the dead-letter topic.
 	Letters int64
+	// Returned messages came back and are sent again, by why: a message counts each time.
+	Returned map[fsm.Class]int64
 }
 
 // Status is what a courier holds at a moment.
@@ -177,6 +188,7 @@ func New(o Options, s Sender) *Courier {
 		o: o, sender: s,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		hands: map[string]int{}, barred: map[string]*bar{}, troubled: map[string]*trouble{},
+		counts: Counts{Returned: map[fsm.Class]int64{}},
 	}
 	go c.run()
 	return c
@@ -184,17 +196,23 @@ func New(o Options, s Sender) *Courier {
 
 // Reconfigure goes on with other options and another sender. What the old sender still has in
 // hands comes back when it is closed, and goes to the new one. It returns the letters that
-// wait, as the dead-letter topic may be another one: they are to be posted again.
+// wait, as the dead-letter topic may be another one: they are to be posted again. Those in the
+// client's hands are rejected when they come back, if it is another one.
 func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 	c.mu.Lock()
 	defer c.nudge()
 	defer c.mu.Unlock()
-	c.o, c.sender = o, s
+	c.o, c.sender, c.full = o, s, full{}
 	if !o.Ordered {
 		c.current = nil
 	}
 	for _, p := range c.ready {
 		p.receipt.held = false // the line that held it is the old one's
+	}
+	if o.Ordered {
+		for _, list := range [][]*part{c.returned, c.ready} {
+			slices.SortStableFunc(list, func(a, b *part) int { return cmp.Compare(a.receipt.number, b.receipt.number) })
+		}
 	}
 	var letters []Rejected
 	take := func(p *part) bool {
@@ -268,11 +286,15 @@ func (c *Courier) Post(at Place, tag string, b *reconnect.Batch, unusable int, s
 	if c.free(p) {
 		c.lend(p)
 		c.mu.Unlock()
-		if err := c.produce(s, p); err == nil {
+		err := c.produce(s, p)
+		if err == nil {
 			return r
 		}
 		c.mu.Lock()
 		c.takeBack(p)
+		if errors.Is(err, errFull) {
+			c.foundFull(s, p)
+		}
 	}
 	p.batch = b.Pick(upTo(0, len(b.Messages))) // the caller's batch is only lent
 	c.file(p)
@@ -395,7 +417,7 @@ func (c *Courier) PostLetters(rej Rejected, b *reconnect.Batch, letters any) {
 	p := newPart(rej.receipt, b, nil)
 	p.letters, p.origin = letters, rej.origin
 	c.queued += p.size - rej.size
-	c.ready = append(c.ready, p)
+	c.enqueue(&c.ready, p)
 	c.mu.Unlock()
 	c.nudge()
 }
@@ -405,6 +427,7 @@ func (c *Courier) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := Status{Counts: c.counts, Queued: c.queued, Receipts: c.receipts, Open: c.openMessages, Owned: c.owned}
+	s.Returned = maps.Clone(s.Returned)
 	for t := range c.troubled {
 		s.Topics = append(s.Topics, t)
 	}

@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,9 @@ type sender struct {
 	late   bool // shut by the next Produce, after Admitted has said otherwise
 	opened chan struct{}
 	sent   []*handed
+	queue  int    // how many messages it takes before it has reported some; 0 is no limit
+	inside int    // not reported
+	unfit  string // a message that never fits
 }
 
 // handed is a batch in the sender's hands.
@@ -32,6 +36,7 @@ type handed struct {
 	*reconnect.Delivery
 	batch *reconnect.Batch
 	texts string // "topic:value" of each message
+	s     *sender
 }
 
 func (s *sender) Admitted() (bool, <-chan struct{}) {
@@ -49,7 +54,23 @@ func (s *sender) Produce(b *reconnect.Batch) (*reconnect.Delivery, error) {
 	if s.shut {
 		return nil, errors.New("shut")
 	}
-	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, len(b.Messages)))}
+	n := len(b.Messages)
+	if s.queue > 0 {
+		n = min(n, s.queue-s.inside)
+	}
+	for i, m := range b.Messages[:n] {
+		if topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]) == s.unfit {
+			n = i
+			break
+		}
+	}
+	s.inside += n
+	h := &handed{Delivery: reconnect.NewDelivery(), batch: b.Pick(upTo(0, n)), s: s}
+	if h.LeaveOut(len(b.Messages) - n); n == 0 {
+		h.Settle(0, nil, nil)
+		return h.Delivery, nil
+	}
+	b = h.batch
 	var texts []string
 	for i, m := range b.Messages {
 		texts = append(texts, topicOf(b, i)+":"+string(b.Data[m.ValOff:m.ValOff+m.ValLen]))
@@ -91,6 +112,9 @@ func (h *handed) report(failures map[int]reconnect.Failure) {
 			fs = append(fs, f)
 		}
 	}
+	h.s.mu.Lock()
+	h.s.inside -= len(h.batch.Messages)
+	h.s.mu.Unlock()
 	h.Settle(len(h.batch.Messages)-len(fs), fs, h.batch.Left(fs))
 }
 
@@ -351,8 +375,21 @@ func TestCourier_SendsOnlyWhatCameBack(t *testing.T) {
 	})
 }
 
+// What comes back is counted each time, by class; what is written or given up did not come back.
+func TestCourier_CountsWhatCameBack(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		r.post("a", "t:1", "t:2", "t:3", "t:4", "t:5")
+		r.wantSent("t:1 t:2 t:3 t:4 t:5")[0].report(map[int]reconnect.Failure{0: persisted, 1: transient, 2: refused, 3: tooLarge})
+		r.wantSent("t:4")[0].report(nil)
+		r.wantSent("t:2")[0].all(transient)
+		if got, want := r.Status().Returned, (map[fsm.Class]int64{fsm.ClassTransient: 2, fsm.ClassRecord: 1}); !maps.Equal(got, want) {
+			t.Errorf("%v; want %v", got, want)
+		}
+	})
+}
+
 func TestCourier_RoomIsBounded(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{Limit: 1280}, func(r *rig) {
 		big := "t:" + strings.Repeat("x", 5000)
 		r.post("a", "bad:1")
 		r.wantSent("bad:1")[0].all(noTopic)
@@ -367,7 +404,7 @@ func TestCourier_RoomIsBounded(t *testing.T) {
 			h.report(nil)
 		}
 		r.post("a", "t:1", "t:2")
-		if !r.Room(300) || r.Room(500) {
+		if !r.Room(300) || r.Room(600) {
 			t.Errorf("%+v", r.Status())
 		}
 	})
@@ -517,12 +554,12 @@ func TestCourier_RejectsTheMendableApart(t *testing.T) {
 // What waits for a bad topic may not fill the room of the good ones: Fluent Bit has the
 // bytes too, and brings them again.
 func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{Limit: 1280}, func(r *rig) {
 		x := r.post("a", "bad:1")
 		r.wantSent("bad:1")[0].all(noTopic)
 		y, z := r.post("b", "bad:2", "t:3"), r.post("c", "bad:4")
 		r.wantSent("t:3")[0].report(nil)
-		if x.Short() || y.Short() || !z.Short() || r.Status().Queued > 500 {
+		if x.Short() || y.Short() || !z.Short() || r.Status().Queued > 640 {
 			t.Fatalf("short: %v %v %v, %+v", x.Short(), y.Short(), z.Short(), r.Status())
 		}
 		time.Sleep(5 * time.Second)
@@ -539,7 +576,7 @@ func TestCourier_BytesOfABadTopicAreGivenUpAndSuppliedAgain(t *testing.T) {
 // Letters that nobody takes may not fill the room either: the chunk is supplied again, and its
 // bad message rejected again.
 func TestCourier_LettersThatNobodyTakesLeaveRoom(t *testing.T) {
-	inBubble(t, Options{Limit: 1000}, func(r *rig) {
+	inBubble(t, Options{LetterTopic: "dlq", Limit: 1280}, func(r *rig) {
 		var rejected []Rejected
 		o := r.o
 		o.Reject = func(x Rejected) { rejected = append(rejected, x) }
@@ -676,6 +713,54 @@ func TestCourier_ReconfigureGoesOnWithAnotherSender(t *testing.T) {
 		r.wantComplete(x, true)
 		if len(old.take()) != 0 {
 			t.Error("something went to the old sender")
+		}
+	})
+}
+
+// Letters that the client has at a change of the dead-letter topic come back from the old one, as a probe too, and are for
+// the caller to post again. What the old topic takes is done.
+func TestCourier_LettersInHandsComeBackAfterAChangeOfTheirTopic(t *testing.T) {
+	inBubble(t, Options{LetterTopic: "typo"}, func(r *rig) {
+		r.unsafe = true
+		var letters []Rejected
+		o := r.o
+		o.Reject = func(x Rejected) { letters = append(letters, x) }
+		r.Reconfigure(o, r.s)
+		post := func(tag string) (*Receipt, *handed) {
+			x := r.post(tag, "app:"+tag)
+			r.s.take()[0].all(reconnect.Failure{Class: fsm.ClassRecord, Code: 10, Refused: true})
+			r.PostLetters(letters[0], batchOf("typo:"+tag), tag)
+			letters = nil
+			return x, r.wantSent("typo:" + tag)[0]
+		}
+		a, waits := post("a")
+		waits.all(noTopic)
+		time.Sleep(time.Second)
+		probe := r.wantSent("typo:a")
+		b, lost := post("b")
+		c, taken := post("c")
+		o.LetterTopic = "dead"
+		if again := r.Reconfigure(o, r.s); len(again) != 0 {
+			t.Errorf("%d letters wait", len(again))
+		}
+		taken.report(nil)
+		r.wantComplete(c, true)
+		probe[0].all(noTopic)
+		lost.all(reconnect.Failure{Class: fsm.ClassTransient, Code: -152, Status: reconnect.PossiblyPersisted})
+		r.wantSent()
+		if len(letters) != 2 || letters[0].Letters != "a" || letters[1].Letters != "b" || len(r.Status().Topics) != 0 {
+			t.Fatalf("%+v; %+v", letters, r.Status())
+		}
+		for _, l := range letters {
+			r.PostLetters(l, batchOf("dead:again"), "again")
+		}
+		for _, h := range r.wantSent("dead:again", "dead:again") {
+			h.report(nil)
+		}
+		r.wantComplete(a, true)
+		r.wantComplete(b, true)
+		if st := r.Status(); st.Queued != 0 || st.Letters != 3 || st.Doubtful != 0 {
+			t.Errorf("%+v", st)
 		}
 	})
 }

@@ -29,6 +29,7 @@ const (
 	suspect                    // refused in company: to be sent alone
 	waits                      // for an operator
 	never                      // can never be written
+	astray                     // a letter that is not for the dead-letter topic of now
 	numVerdicts = iota
 )
 
@@ -72,7 +73,10 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 		f := &r.failures[i]
 		v := c.judge(p, f, topicOf(r.left, i), r.left.Messages[i].Partition)
 		lists[v] = append(lists[v], i)
-		if f.Status == reconnect.PossiblyPersisted && v != never {
+		if p.letters == nil && v != written && v != never {
+			c.counts.Returned[f.Class]++
+		}
+		if f.Status == reconnect.PossiblyPersisted && v != never && v != astray {
 			c.counts.Doubtful++
 		}
 		answered = answered || (v == waits || f.Class == fsm.ClassRecord) && !f.Refused
@@ -82,12 +86,14 @@ func (c *Courier) settled(p *part, d *reconnect.Delivery) {
 		c.window.answered(p, time.Now(), c.o.Limit)
 	}
 	c.takeBack(p)
+	c.full = full{}
 	c.probed(p, acked > 0)
 	c.sendAgain(r, lists[again])
 	c.sendAnywhere(r, lists[misplaced])
 	c.sendAlone(r, lists[suspect])
 	c.letWait(r, lists[waits])
 	c.reject(r, lists[never])
+	c.giveBack(r, lists[astray])
 	if p.letters == nil {
 		c.counts.Acked += int64(acked)
 	} else {
@@ -117,6 +123,8 @@ func (c *Courier) judge(p *part, f *reconnect.Failure, topic string, partition i
 	switch {
 	case f.Status == reconnect.Persisted:
 		return written
+	case p.letters != nil && topic != c.o.LetterTopic:
+		return astray
 	case f.Code == codeUnknownPartition && partition != reconnect.PartitionAny:
 		return misplaced
 	case f.Class == fsm.ClassRecord && (f.Refused || p.alone && p.messages == 1):
@@ -151,8 +159,8 @@ func (c *Courier) probed(p *part, written bool) {
 		delete(c.troubled, topic)
 		for _, q := range t.parts {
 			c.goOn(q)
+			c.enqueue(&c.ready, q)
 		}
-		c.ready = append(c.ready, t.parts...)
 	case p.probe:
 		t.probing = false
 		c.postpone(t)
@@ -174,13 +182,11 @@ func (c *Courier) sendAgain(r *result, list []int) {
 	q := r.pickLeft(list)
 	q.tries++
 	c.queued += q.size
-	if q.tries == 1 {
-		c.returned = append(c.returned, q)
-	} else {
+	if q.tries > 1 {
 		wait := min(againMin<<min(q.tries-2, 8), againMax)
 		q.due = time.Now().Add(wait - rand.N(wait/4))
-		c.delayed = append(c.delayed, q)
 	}
+	c.comeBack(q)
 	r.troubles = append(r.troubles, Trouble{Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]]})
 }
 
@@ -195,7 +201,7 @@ func (c *Courier) sendAnywhere(r *result, list []int) {
 		q.batch.Messages[i].Partition = reconnect.PartitionAny
 	}
 	c.queued += q.size
-	c.returned = append(c.returned, q)
+	c.enqueue(&c.returned, q)
 	r.troubles = append(r.troubles, Trouble{
 		Tag: r.receipt.tag, Topic: q.topics[0], Count: len(list), Failure: r.failures[list[0]], NoPartition: true,
 	})
@@ -291,6 +297,20 @@ func (c *Courier) reject(r *result, list []int) {
 			c.rejectPart(r, q, func(int) reconnect.Failure { return t.failure })
 		}
 		t.parts = nil
+	}
+}
+
+// giveBack rejects letters whose topic is no longer that of the dead letters.
+func (c *Courier) giveBack(r *result, list []int) {
+	if len(list) == 0 {
+		return
+	}
+	q := r.pickLeft(list)
+	c.rejectPart(r, q, func(i int) reconnect.Failure { return r.failures[list[i]] })
+	for _, topic := range q.topics {
+		if t := c.troubled[topic]; t != nil && len(t.parts) == 0 && !t.probing {
+			delete(c.troubled, topic) // nothing asks for it any more
+		}
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"out_kafka_reconnect/reconnect"
 )
 
-// messageOverhead is what librdkafka needs for a queued message besides key and value.
-const messageOverhead = 200
+// messageOverhead is what a message needs in the client's hands besides key and value: 250 bytes,
+// measured, of which librdkafka's own structure is most.
+const messageOverhead = 256
 
 // sizeOf is what a batch counts against the limit, in bytes.
 func sizeOf(b *reconnect.Batch) int64 {
@@ -37,6 +38,8 @@ type part struct {
 	// tries counts how often the messages came back; due is when to send them again.
 	tries int
 	due   time.Time
+	// unfit counts how often the client's queue was full for the part though it held nothing.
+	unfit int
 }
 
 func newPart(r *Receipt, b *reconnect.Batch, index []int) *part {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -56,11 +57,24 @@ func (c *Courier) sendAll(s Sender) time.Time {
 		if p == nil {
 			return at
 		}
-		if err := c.produce(s, p); err != nil {
-			c.mu.Lock()
-			c.takeBack(p)
+		err := c.produce(s, p)
+		if err == nil {
+			continue
+		}
+		c.mu.Lock()
+		c.takeBack(p)
+		if errors.Is(err, errFull) {
+			c.foundFull(s, p)
+		}
+		giveWay := p.unfit >= maxUnfit && !p.alone && !p.probe // those fitted before
+		if !giveWay {
 			c.putBack(p)
-			c.mu.Unlock()
+		}
+		c.mu.Unlock()
+		switch {
+		case giveWay:
+			c.giveWay(p)
+		case !errors.Is(err, errFull):
 			return time.Now().Add(againMin) // it was shut since it was asked, and its channel is not watched
 		}
 	}
@@ -72,6 +86,9 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 	defer c.mu.Unlock()
 	if c.stopped {
 		return nil, time.Time{}
+	}
+	if c.full.now(now) {
+		return nil, c.full.until
 	}
 	at := c.wakeDelayed(now)
 	if wait := c.window.full(now); !wait.IsZero() {
@@ -92,16 +109,12 @@ func (c *Courier) next(now time.Time) (*part, time.Time) {
 func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 	for topic, b := range c.barred {
 		if i := slices.IndexFunc(b.parts, c.turn); i >= 0 && !b.sent && c.hands[topic] == 0 {
-			p := b.parts[i]
-			b.parts = slices.Delete(b.parts, i, i+1)
-			return c.lend(p), at
+			return c.lend(takeOut(&b.parts, i)), at
 		}
 	}
 	for _, list := range []*[]*part{&c.returned, &c.ready} {
 		if i := c.firstToGo(*list); i >= 0 {
-			p := (*list)[i]
-			*list = slices.Delete(*list, i, i+1)
-			return c.lend(p), at
+			return c.lend(takeOut(list, i)), at
 		}
 	}
 	for _, t := range c.troubled {
@@ -113,8 +126,7 @@ func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 			at = earlier(at, t.due)
 			continue
 		}
-		p := t.parts[i]
-		t.parts = slices.Delete(t.parts, i, i+1)
+		p := takeOut(&t.parts, i)
 		t.probing, p.probe = true, true
 		c.goOn(p)
 		return c.lend(p), at
@@ -122,36 +134,66 @@ func (c *Courier) choose(now time.Time, at time.Time) (*part, time.Time) {
 	return nil, at
 }
 
-// firstToGo is the index of the part that goes next: the first that may, and with Ordered the
-// one whose chunk came first, as chunks with a place in a line may have come in any order. It
-// is -1 if there is none.
+// firstToGo is the index of the part that goes next, the first that may; -1 if there is none.
 func (c *Courier) firstToGo(list []*part) int {
-	first := -1
 	for i, p := range list {
-		if !c.mayGo(p) {
-			continue
-		}
-		if !c.o.Ordered {
+		if c.mayGo(p) {
 			return i
 		}
-		if first < 0 || p.receipt.number < list[first].receipt.number {
-			first = i
+		if c.current != nil && p.receipt.number > c.current.number {
+			break // what follows came later still, see enqueue
 		}
 	}
-	return first
+	return -1
+}
+
+// enqueue appends a part to a list of those that wait. With Ordered the chunk that came first goes
+// first, and chunks with a place in a line may come in any order.
+func (c *Courier) enqueue(list *[]*part, p *part) {
+	l := append(*list, p)
+	if c.o.Ordered {
+		for i := len(l) - 1; i > 0 && l[i-1].receipt.number > p.receipt.number; i-- {
+			l[i], l[i-1] = l[i-1], p
+		}
+	}
+	*list = l
+}
+
+// takeOut removes a part from a list. Mostly it is the first one, and the list may be long.
+func takeOut(list *[]*part, i int) *part {
+	p := (*list)[i]
+	if i == 0 {
+		(*list)[0] = nil
+		*list = (*list)[1:]
+	} else {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	return p
+}
+
+// delay has parts wait until they are due.
+func (c *Courier) delay(parts ...*part) {
+	for _, p := range parts {
+		c.delayed = append(c.delayed, p)
+		c.delayedUntil = earlier(c.delayedUntil, p.due)
+	}
 }
 
 // wakeDelayed makes ready what was delayed until now, and returns when the next is due.
 func (c *Courier) wakeDelayed(now time.Time) time.Time {
+	if now.Before(c.delayedUntil) {
+		return c.delayedUntil
+	}
 	var at time.Time
 	c.delayed = slices.DeleteFunc(c.delayed, func(p *part) bool {
 		if now.Before(p.due) {
 			at = earlier(at, p.due)
 			return false
 		}
-		c.ready = append(c.ready, p)
+		c.enqueue(&c.ready, p)
 		return true
 	})
+	c.delayedUntil = at
 	return at
 }
 
@@ -166,7 +208,7 @@ func earlier(a, b time.Time) time.Time {
 // free tells whether a part that was just posted may be handed over without waiting.
 func (c *Courier) free(p *part) bool {
 	admitted, _ := c.sender.Admitted()
-	return admitted && !c.stopped && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
+	return admitted && !c.stopped && !c.full.is && len(c.ready)+len(c.returned) == 0 && !c.window.narrowed() && c.mayGo(p) && !c.anyTroubled(p)
 }
 
 // mayGo tells whether nothing stands in the way of a part.
@@ -225,14 +267,15 @@ func (c *Courier) unbar(topic string) {
 
 // putBack lets a part wait again that could not be handed over.
 func (c *Courier) putBack(p *part) {
+	t := c.troubled[p.topics[0]]
 	switch {
 	case p.alone:
 		c.bar(p, true)
-	case p.probe:
-		t := c.troubled[p.topics[0]]
+	case p.probe && t != nil:
 		t.probing, p.probe = false, false
 		c.wait(p, t, true)
 	default:
+		p.probe = false // the topic works again
 		c.returned = slices.Insert(c.returned, 0, p)
 	}
 }
@@ -253,11 +296,18 @@ func (c *Courier) bar(p *part, first bool) {
 	}
 }
 
-// produce hands a part over, without mu.
+// produce hands a part over, without mu. What the client's queue has no room for waits again.
 func (c *Courier) produce(s Sender, p *part) error {
 	d, err := s.Produce(p.batch)
 	if err != nil {
 		return err
+	}
+	switch left := d.LeftOut(); left {
+	case 0:
+	case p.messages:
+		return errFull
+	default:
+		c.cut(s, p, p.messages-left)
 	}
 	p.batch = nil // the client has the bytes now
 	d.Then(func() { c.settled(p, d) })
@@ -268,7 +318,7 @@ func (c *Courier) produce(s Sender, p *part) error {
 // the rest goes out in turn.
 func (c *Courier) file(p *part) {
 	if !c.anyTroubled(p) {
-		c.ready = append(c.ready, p)
+		c.enqueue(&c.ready, p)
 		return
 	}
 	var rest []int
@@ -283,7 +333,7 @@ func (c *Courier) file(p *part) {
 	c.queued -= p.size
 	for _, q := range p.split(rest) {
 		c.queued += q.size
-		c.ready = append(c.ready, q)
+		c.enqueue(&c.ready, q)
 	}
 	for topic, list := range lists {
 		for _, q := range p.split(list) {

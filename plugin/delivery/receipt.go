@@ -22,6 +22,7 @@ type Receipt struct {
 	held     bool   // must not go out before what stands in front of it in a line
 	messages int
 	open     int                // messages and unusable entries that have not come to their end
+	pieces   bool               // some of it was handed over apart from the rest, as the client's queue was full
 	avoided  bool               // counted as avoided duplicates
 	owned    bool               // Fluent Bit has been told OK: the bytes are here or nowhere
 	forgone  []int              // open messages whose bytes were given up, to be supplied again; ascending

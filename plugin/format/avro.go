@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"out_kafka_reconnect/plugin/accessor"
 	"out_kafka_reconnect/plugin/chunk"
@@ -19,21 +20,54 @@ const maxAvroDepth = 128
 var ErrSchema = errors.New("the record does not fit the Avro schema")
 
 // Avro writes records in Avro's binary form, framed as schema registries want it: a zero,
-// the number of the schema in four bytes, and the record without any time added. Nothing of
-// a record is left out to make it fit: what the schema has no place for is an error.
+// the number of the schema in four bytes, and the record without any time added. Of a record that
+// is written, only fields are left out for which the schema has no name: [Avro.Left] tells of them.
 type Avro struct {
 	schema *AvroSchema
+	// whole makes an error of such a field.
+	whole bool
+	left  LeftOut
 	// at holds, for each field of the records that are open, where its value begins in the
 	// body; zero is nowhere, as the body begins with its head.
 	at []int
 }
 
-// NewAvro returns an encoder of records of the schema.
-func NewAvro(s *AvroSchema) *Avro { return &Avro{schema: s} }
+// LeftOut is the fields that were left out of records.
+type LeftOut struct {
+	// Fields counts them.
+	Fields int
+	// Name is that of the first one, or the beginning of it; empty if its key is no text.
+	Name string
+}
+
+// note counts a field.
+func (l *LeftOut) note(name []byte) {
+	if l.Fields == 0 {
+		l.Name = string(shown(name))
+	}
+	l.Fields++
+}
+
+// AvroConfig configures an Avro encoder.
+type AvroConfig struct {
+	Schema *AvroSchema
+	// RefuseUnknown makes an error of a record with a field that the schema has no name for.
+	RefuseUnknown bool
+}
+
+// NewAvro returns an encoder of records of a schema.
+func NewAvro(c AvroConfig) *Avro { return &Avro{schema: c.Schema, whole: c.RefuseUnknown} }
+
+// Left returns what was left out of the records that were written since the last call.
+func (a *Avro) Left() LeftOut {
+	left := a.left
+	a.left = LeftOut{}
+	return left
+}
 
 // AppendValue appends the framed record. It fails with [ErrSchema] or [ErrTooDeep].
 func (a *Avro) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
-	start := len(dst)
+	start, left := len(dst), a.left
 	a.at = a.at[:0]
 	dst = binary.BigEndian.AppendUint32(append(dst, 0), a.schema.id)
 	dst, pos, err := a.appendTyped(dst, e.Body, 0, a.schema.root, 0)
@@ -41,10 +75,26 @@ func (a *Avro) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		err = errTrailing
 	}
 	if err != nil {
+		a.left = left
 		return dst[:start], err
 	}
 	return dst, nil
 }
+
+// leave leaves a field out, if that is allowed. The key is nil if it is no text.
+func (a *Avro) leave(key []byte) error {
+	switch {
+	case !a.whole:
+		a.left.note(key)
+		return nil
+	case key == nil:
+		return errNameless
+	}
+	return fmt.Errorf("%w: it has no field %q", ErrSchema, shown(key))
+}
+
+// shown is what is told of a key.
+func shown(key []byte) []byte { return key[:min(len(key), maxShownName)] }
 
 // mismatch is the error of a value that the type has no place for.
 func mismatch(h chunk.Head, t *avroType) error {
@@ -89,7 +139,7 @@ func (a *Avro) appendTyped(dst, b []byte, pos int, t *avroType, depth int) ([]by
 	}
 	switch t.kind {
 	case avroUnion:
-		i, err := branch(b, at, h, t)
+		i, err := a.branch(b, at, h, t)
 		if err != nil {
 			return dst, pos, err
 		}
@@ -210,9 +260,9 @@ func appendAvroString(dst, text []byte) []byte {
 // appendBlocks appends an array or map of n elements at b[pos:] as one block and the empty
 // one that ends it.
 func (a *Avro) appendBlocks(dst, b []byte, pos int, n uint64, t *avroType, depth int) ([]byte, int, error) {
-	if n > 0 {
-		dst = appendLong(dst, int64(n))
-	}
+	start := len(dst)
+	dst = appendCount(dst, n)
+	inside, all, written := len(dst), n, n
 	for ; n > 0; n-- {
 		var err error
 		if t.kind == avroMap {
@@ -221,7 +271,14 @@ func (a *Avro) appendBlocks(dst, b []byte, pos int, n uint64, t *avroType, depth
 				return dst, pos, err
 			}
 			if name == nil {
-				return dst, pos, errNameless
+				if err := a.leave(nil); err != nil {
+					return dst, pos, err
+				}
+				if pos, err = chunk.Skip(b, next); err != nil {
+					return dst, pos, err
+				}
+				written--
+				continue
 			}
 			dst, pos = appendAvroString(dst, name), next
 		}
@@ -229,7 +286,18 @@ func (a *Avro) appendBlocks(dst, b []byte, pos int, n uint64, t *avroType, depth
 			return dst, pos, err
 		}
 	}
+	if written != all {
+		dst = slices.Replace(dst, start, inside, appendCount(nil, written)...)
+	}
 	return append(dst, 0), pos, nil
+}
+
+// appendCount appends the head of a block of n elements; there is none without an element.
+func appendCount(dst []byte, n uint64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return appendLong(dst, int64(n))
 }
 
 var errNameless = fmt.Errorf("%w: a key is no text", ErrSchema)
@@ -246,14 +314,11 @@ func (a *Avro) appendRecord(dst, b []byte, pos int, n uint64, t *avroType, depth
 		if err != nil {
 			return dst, pos, err
 		}
-		if name == nil {
-			return dst, pos, errNameless
+		if i, ok := t.field(name); ok {
+			a.at[base+i] = value
+		} else if err := a.leave(name); err != nil {
+			return dst, pos, err
 		}
-		i, ok := t.index[string(name)]
-		if !ok {
-			return dst, pos, fmt.Errorf("%w: it has no field %q", ErrSchema, name[:min(len(name), maxShownName)])
-		}
-		a.at[base+i] = value
 		if pos, err = chunk.Skip(b, value); err != nil {
 			return dst, pos, err
 		}
@@ -296,10 +361,12 @@ var branchOrder = map[chunk.Type][]avroKind{
 }
 
 // branch picks the branch of a union by the value, whose inside begins at pos.
-func branch(b []byte, pos int, h chunk.Head, t *avroType) (int, error) {
+func (a *Avro) branch(b []byte, pos int, h chunk.Head, t *avroType) (int, error) {
 	if h.Type == chunk.Map && t.mapBranches == 1 {
 		return t.mapBranch, nil // an error of the record says more than one of the union
 	}
+	// partial is the record that has no name for the fewest of the keys.
+	partial, fewest := -1, 0
 	for _, kind := range branchOrder[h.Type] {
 		for i, option := range t.branches {
 			if option.kind != kind {
@@ -309,12 +376,14 @@ func branch(b []byte, pos int, h chunk.Head, t *avroType) (int, error) {
 			case avroArray, avroMap:
 				return i, nil // a union has one of these at most
 			case avroRecord:
-				ok, err := option.covers(b, pos, h.N)
-				if err != nil {
+				unknown, ok, err := option.covers(b, pos, h.N)
+				switch {
+				case err != nil:
 					return 0, err
-				}
-				if ok {
+				case ok && unknown == 0:
 					return i, nil
+				case ok && !a.whole && (partial < 0 || unknown < fewest):
+					partial, fewest = i, unknown
 				}
 			default:
 				if fits(b, pos, h, option) {
@@ -323,13 +392,25 @@ func branch(b []byte, pos int, h chunk.Head, t *avroType) (int, error) {
 			}
 		}
 	}
+	if partial >= 0 {
+		return partial, nil
+	}
 	return 0, mismatch(h, t)
 }
 
-// covers tells whether a record has a field for every key of the map of n pairs at b[pos:],
-// and the map every field that must be there. The values are not looked at, so that a choice
-// costs no more than reading the keys.
-func (t *avroType) covers(b []byte, pos int, n uint64) (bool, error) {
+// field returns which field has the name, which is nil if a key is no text.
+func (t *avroType) field(name []byte) (int, bool) {
+	if name == nil {
+		return 0, false
+	}
+	i, ok := t.index[string(name)]
+	return i, ok
+}
+
+// covers tells how many keys of the map of n pairs at b[pos:] a record has no field for, and
+// whether the map has every field that must be there. The values are not looked at, so that a
+// choice costs no more than reading the keys.
+func (t *avroType) covers(b []byte, pos int, n uint64) (unknown int, ok bool, err error) {
 	needed := 0
 	for i := range t.fields {
 		if t.fields[i].missing == nil {
@@ -339,18 +420,16 @@ func (t *avroType) covers(b []byte, pos int, n uint64) (bool, error) {
 	for ; n > 0; n-- {
 		name, value, err := accessor.ReadKey(b, pos)
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
-		i, ok := t.index[string(name)]
-		if !ok || name == nil {
-			return false, nil
-		}
-		if t.fields[i].missing == nil {
+		if i, known := t.field(name); !known {
+			unknown++
+		} else if t.fields[i].missing == nil {
 			needed--
 		}
 		if pos, err = chunk.Skip(b, value); err != nil {
-			return false, err
+			return 0, false, err
 		}
 	}
-	return needed <= 0, nil
+	return unknown, needed <= 0, nil
 }

@@ -87,7 +87,7 @@ func TestAvro_Values(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s %x", tt.typ, tt.in), func(t *testing.T) {
-			got, err := NewAvro(parseAvro(t, fieldSchema(tt.typ))).AppendValue([]byte("before"), record(fields(str("f"), tt.in)))
+			got, err := NewAvro(AvroConfig{Schema: parseAvro(t, fieldSchema(tt.typ))}).AppendValue([]byte("before"), record(fields(str("f"), tt.in)))
 			if err != nil || string(got[:6]) != "before" || hex.EncodeToString(got[6:]) != "0000000007"+tt.want {
 				t.Errorf("%x, %v; want 0000000007%s", got[6:], err, tt.want)
 			}
@@ -118,7 +118,7 @@ func TestAvro_Records(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := NewAvro(parseAvro(t, tt.schema)).AppendValue(nil, record(tt.in))
+			got, err := NewAvro(AvroConfig{Schema: parseAvro(t, tt.schema)}).AppendValue(nil, record(tt.in))
 			if err != nil || hex.EncodeToString(got) != "0000000007"+tt.want {
 				t.Errorf("%x, %v; want 0000000007%s", got, err, tt.want)
 			}
@@ -157,26 +157,77 @@ func TestAvro_Errors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s %x", tt.typ, tt.in), func(t *testing.T) {
-			a := NewAvro(parseAvro(t, fieldSchema(tt.typ)))
+			a := NewAvro(AvroConfig{Schema: parseAvro(t, fieldSchema(tt.typ)), RefuseUnknown: true})
 			got, err := a.AppendValue([]byte("before"), record(fields(str("f"), tt.in)))
 			if !errors.Is(err, ErrSchema) || string(got) != "before" || !strings.HasPrefix(err.Error(), `field "f": `) || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("%x, %v; want %s", got, err, tt.want)
 			}
 		})
 	}
-	a := NewAvro(parseAvro(t, fieldSchema(`["null",{"type":"array","items":"r"}]`)))
+	a := NewAvro(AvroConfig{Schema: parseAvro(t, fieldSchema(`["null",{"type":"array","items":"r"}]`))})
 	deep := fields(str("f"), strings.Repeat("\x91\x81\xa1f", 1000)+"\x90")
 	if got, err := a.AppendValue([]byte("before"), record(deep)); !errors.Is(err, ErrTooDeep) || string(got) != "before" {
 		t.Errorf("deep: %x, %v; want ErrTooDeep", got, err)
 	}
 	long := fields(str(strings.Repeat("k", 1000)), num(1))
-	if _, err := a.AppendValue(nil, record(long)); err == nil || len(err.Error()) > 200 {
+	strict := NewAvro(AvroConfig{Schema: a.schema, RefuseUnknown: true})
+	if _, err := strict.AppendValue(nil, record(long)); err == nil || len(err.Error()) > 200 {
 		t.Errorf("long key: %v", err)
 	}
 	for _, in := range []string{"", "\xc1", "\x90", "\x80\x80", "\x81\xa1f", "\x81\xa1f\x91"} {
 		if got, err := a.AppendValue([]byte("before"), record([]byte(in))); err == nil || string(got) != "before" {
 			t.Errorf("%x: %x, %v; want an error", in, got, err)
 		}
+	}
+}
+
+// What the schema has no name for is left out, and told of.
+func TestAvro_Unknown(t *testing.T) {
+	const (
+		inner = `{"type":"record","name":"q","fields":[{"name":"a","type":"int"}]}`
+		two   = `["null",` + inner + `,{"type":"record","name":"s","fields":[{"name":"a","type":"int"},{"name":"b","type":"int"}]}]`
+	)
+	one, long := num(1), strings.Repeat("k", 1000)
+	tests := []struct {
+		name, typ string
+		in        []byte
+		want      string
+		left      LeftOut
+	}{
+		{"none", `"int"`, fields(str("f"), one), "02", LeftOut{}},
+		{"first", `"int"`, fields(str("x"), str("y"), str("f"), one), "02", LeftOut{1, "x"}},
+		{"last", `"int"`, fields(str("f"), one, str("x"), str("y")), "02", LeftOut{1, "x"}},
+		{"between, several", `"int"`, fields(str("x"), arr(one), str("f"), one, str("y"), "\xc0"), "02", LeftOut{2, "x"}},
+		{"long name", `"int"`, fields(str(long), one, str("f"), one), "02", LeftOut{1, long[:maxShownName]}},
+		{"key no text", `"int"`, fields(num(5), one, str("f"), one), "02", LeftOut{1, ""}},
+		{"inside", inner, fields(str("f"), string(fields(str("a"), one, str("x"), one))), "02", LeftOut{1, "x"}},
+		{"in each of a list", `{"type":"array","items":` + inner + `}`, fields(str("f"), arr(
+			string(fields(str("x"), one, str("a"), one)), string(fields(str("a"), one, str("y"), one)))), "04020200", LeftOut{2, "x"}},
+		{"key of a map no text", `{"type":"map","values":"int"}`, fields(str("f"), string(fields(num(1), str("x"), str("a"), one))), "0202610200", LeftOut{1, ""}},
+		{"only such a key", `{"type":"map","values":"int"}`, fields(str("f"), string(fields(num(1), one))), "00", LeftOut{1, ""}},
+		{"only branch", `["null",` + inner + `]`, fields(str("f"), string(fields(str("a"), one, str("x"), one))), "0202", LeftOut{1, "x"}},
+		{"branch with the most names", two, fields(str("f"), string(fields(str("a"), one, str("b"), one, str("x"), one))), "040202", LeftOut{1, "x"}},
+		{"branch that needs no more", two, fields(str("f"), string(fields(str("a"), one, str("x"), one))), "0202", LeftOut{1, "x"}},
+		{"a map before it", `[` + inner + `,{"type":"map","values":"int"}]`, fields(str("f"), string(fields(str("a"), one, str("x"), one))), "020402610202780200", LeftOut{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := NewAvro(AvroConfig{Schema: parseAvro(t, fieldSchema(tt.typ))})
+			got, err := a.AppendValue(nil, record(tt.in))
+			if left := a.Left(); err != nil || hex.EncodeToString(got) != "0000000007"+tt.want || left != tt.left {
+				t.Errorf("%x, %v, left out %+v; want 0000000007%s, %+v", got, err, left, tt.want, tt.left)
+			}
+			if left := a.Left(); left != (LeftOut{}) {
+				t.Errorf("%+v is told twice", left)
+			}
+			if _, err := a.AppendValue(nil, record(append(tt.in[:len(tt.in):len(tt.in)], 0))); err == nil || a.Left() != (LeftOut{}) {
+				t.Errorf("%v: something was left out of a record that is not written", err)
+			}
+			strict := NewAvro(AvroConfig{Schema: a.schema, RefuseUnknown: true})
+			if _, err := strict.AppendValue(nil, record(tt.in)); errors.Is(err, ErrSchema) != (tt.left.Fields > 0) || strict.Left() != (LeftOut{}) {
+				t.Errorf("strict: %v", err)
+			}
+		})
 	}
 }
 
@@ -210,7 +261,8 @@ func FuzzAvro(f *testing.F) {
 	f.Add(fields(str("b"), string(fields(str("c"), f32(1.5), str("d"), bin("\xff"))), str("a"), str("x\xff")))
 	f.Add(fields(str("b"), string(fields(str("a"), string(fields(str("k"), "\x80")))), str("d"), bin("abc")))
 	library := avro.MustParse(fuzzSchema)
-	a := NewAvro(parseAvro(f, fuzzSchema))
+	a := NewAvro(AvroConfig{Schema: parseAvro(f, fuzzSchema)})
+	strict := NewAvro(AvroConfig{Schema: a.schema, RefuseUnknown: true})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		in = in[:len(in):len(in)]
 		end, skipErr := chunk.Skip(in, 0)
@@ -228,6 +280,13 @@ func FuzzAvro(f *testing.F) {
 		rest, err := library.Decode(got[11:], &back)
 		if err != nil || len(rest) != 0 {
 			t.Fatalf("body %x: %x is read to %x, %v", in, got, rest, err)
+		}
+		whole, err := strict.AppendValue([]byte("before"), record(in))
+		switch left := a.Left().Fields; {
+		case (err == nil) != (left == 0) || err == nil && string(whole) != string(got):
+			t.Fatalf("body %x: %x with %d left out; strict %x, %v", in, got, left, whole, err)
+		case left > 0:
+			return
 		}
 		tree, _ := readNode(in)
 		if !sameAvro(tree, back) {
@@ -247,7 +306,7 @@ func FuzzParseAvro(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := NewAvro(s).AppendValue([]byte("before"), record(body))
+		got, err := NewAvro(AvroConfig{Schema: s}).AppendValue([]byte("before"), record(body))
 		if string(got[:6]) != "before" || err != nil && len(got) != 6 {
 			t.Errorf("%s, body %x: %x, %v", text, body, got, err)
 		}
@@ -321,7 +380,7 @@ func TestAvro_Defaults(t *testing.T) {
 		{"name":"u","type":["string","null"],"default":"x"},{"name":"m","type":{"type":"map","values":"long"},"default":{"k":1}},
 		{"name":"e","type":{"type":"enum","name":"e","symbols":["p","q"]},"default":"q"},
 		{"name":"o","type":{"type":"record","name":"o","fields":[{"name":"n","type":"int"}]},"default":{"n":4}}]}`
-	got, err := NewAvro(parseAvro(t, text)).AppendValue(nil, record(chunktest.Map(nil, 0)))
+	got, err := NewAvro(AvroConfig{Schema: parseAvro(t, text)}).AppendValue(nil, record(chunktest.Map(nil, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func BenchmarkGELF300(b *testing.B) {
 }
 func BenchmarkRaw300(b *testing.B) { benchmarkValue(b, NewRaw("message"), chunk300(1000)) }
 func BenchmarkAvro300(b *testing.B) {
-	benchmarkValue(b, NewAvro(parseAvro(b, schema300)), chunk300(1000))
+	benchmarkValue(b, NewAvro(AvroConfig{Schema: parseAvro(b, schema300)}), chunk300(1000))
 }
 
 func BenchmarkOTLPProto300(b *testing.B) {

@@ -18,7 +18,7 @@ func TestEncoders_Allocations(t *testing.T) {
 		"MessagePack":          {NewMsgPack(MsgPackConfig{TimestampKey: "@timestamp", TimestampFormat: TimestampISO8601NS}), oddChunk()},
 		"GELF":                 {NewGELF(config), chunk300(100)},
 		"raw":                  {NewRaw("message"), chunk300(100)},
-		"Avro":                 {NewAvro(parseAvro(t, schema300)), chunk300(100)},
+		"Avro":                 {NewAvro(AvroConfig{Schema: parseAvro(t, schema300)}), chunk300(100)},
 		"JSON with tag":        {NewJSON(JSONConfig{TagKey: "tag", MetadataKey: "meta"}), oddChunk()},
 		"MessagePack with tag": {NewMsgPack(MsgPackConfig{TagKey: "tag", MetadataKey: "meta"}), oddChunk()},
 	} {

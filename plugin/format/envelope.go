@@ -49,6 +49,7 @@ type Envelope struct {
 
 	topic, key     *template // nil: not made here
 	topicGap       bool      // a gap in the topic is worth telling
+	keyGap         bool      // the same for the key
 	topicBuf       []byte
 	keyBuf         []byte
 	partition      accessor.Ref
@@ -69,7 +70,7 @@ type header struct {
 // NewEnvelope returns an envelope whose topics the router judges, or nil if c asks for
 // nothing. The error says which text can't be understood.
 func NewEnvelope(c EnvelopeConfig, r *Router) (*Envelope, error) {
-	v := &Envelope{router: r, topicGap: c.TopicTemplate != "", json: NewJSON(JSONConfig{})}
+	v := &Envelope{router: r, topicGap: c.TopicTemplate != "", keyGap: c.KeyTemplate != "", json: NewJSON(JSONConfig{})}
 	v.jsonBuf = []byte{} // nil would be a null header
 	var err error
 	if v.topic, err = v.parse("topic", c.TopicField, c.TopicTemplate); err != nil {
@@ -180,6 +181,7 @@ func (v *Envelope) Address(out *Route) {
 		if ok {
 			out.Key, out.HasKey = v.keyBuf, true
 		}
+		out.KeyGap = !ok && v.keyGap
 	}
 }
 

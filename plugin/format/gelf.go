@@ -18,9 +18,10 @@ type GELFConfig struct {
 }
 
 var (
-	// ErrNoShortMessage says that a record lacks the one field that GELF demands.
+	// ErrNoShortMessage says that a record lacks the one field that GELF demands. A null or a map there counts as one, as in
+	// the built-in output.
 	ErrNoShortMessage = errors.New("format: the record has no field for GELF's short_message")
-	// ErrLevel says that the level of a record is neither a number nor a text.
+	// ErrLevel says that the level of a record is none that the built-in output takes, nor null or a map.
 	ErrLevel = errors.New("format: the GELF level is neither a non-negative integer nor a text")
 	// ErrInflated says that a record, its maps flattened, would grow out of all proportion.
 	ErrInflated = errors.New("format: the record grows too much when its maps are flattened")
@@ -152,7 +153,7 @@ func (g *GELF) appendPair(dst, b []byte, pos int, found *[numGELFFields]bool) ([
 		if field != gelfCustom {
 			g.prefix = append(append(g.prefix[:0], '_'), gelfNames[field]...)
 		}
-		return g.appendMap(dst, b, at, h.N, 1)
+		return g.appendMap(dst, b, at, h.N, gelfPlace{}, 1)
 	case field == gelfLevel:
 		return g.appendLevel(dst, b, at, h)
 	}
@@ -239,8 +240,16 @@ func levelNumber(text []byte) (int, bool) {
 	return 0, false
 }
 
-// appendMap appends the pairs of a map as fields, their names behind g.prefix.
-func (g *GELF) appendMap(dst, b []byte, pos int, pairs uint64, depth int) ([]byte, int, error) {
+// gelfPlace is where the pairs of a map go: the zero value is the message, whose fields they become.
+type gelfPlace struct {
+	// inText says that they become a part of an array's text, which begins at start: name=value
+	// with blanks between them. The names of the maps in it are in the prefix from the given place on.
+	inText      bool
+	from, start int
+}
+
+// appendMap appends the pairs of a map, their names behind g.prefix.
+func (g *GELF) appendMap(dst, b []byte, pos int, pairs uint64, to gelfPlace, depth int) ([]byte, int, error) {
 	if depth > maxFlat {
 		return dst, pos, ErrTooDeep
 	}
@@ -251,11 +260,22 @@ func (g *GELF) appendMap(dst, b []byte, pos int, pairs uint64, depth int) ([]byt
 		if name, pos, err = g.readName(b, pos); err != nil {
 			return dst, pos, err
 		}
-		g.prefix = append(append(g.prefix[:base], '_'), name...)
+		g.prefix = g.prefix[:base]
+		if base > to.from {
+			g.prefix = append(g.prefix, '_')
+		}
+		g.prefix = append(g.prefix, name...)
 		h, at := chunk.ReadHead(b, pos)
-		if h.Type == chunk.Map {
-			dst, pos, err = g.appendMap(dst, b, at, h.N, depth+1)
-		} else {
+		switch {
+		case h.Type == chunk.Map:
+			dst, pos, err = g.appendMap(dst, b, at, h.N, to, depth+1)
+		case to.inText:
+			if len(dst) > to.start {
+				dst = append(dst, ' ')
+			}
+			dst = append(appendCleaned(dst, g.prefix[to.from:]), '=')
+			dst, pos, err = g.appendInner(dst, b, at, h, depth+1)
+		default:
 			dst, pos, err = g.appendSingle(appendGELFName(dst, g.prefix), b, at, h, depth+1)
 		}
 		if err != nil {
@@ -318,7 +338,7 @@ func (g *GELF) appendElements(dst, b []byte, pos int, n uint64, depth int) ([]by
 		h, at := chunk.ReadHead(b, pos)
 		var err error
 		if h.Type == chunk.Map {
-			dst, pos, err = g.appendInnerMap(dst, b, at, h.N, len(g.prefix), len(dst), depth+1)
+			dst, pos, err = g.appendMap(dst, b, at, h.N, gelfPlace{inText: true, from: len(g.prefix), start: len(dst)}, depth+1)
 		} else {
 			dst, pos, err = g.appendInner(dst, b, at, h, depth+1)
 		}
@@ -347,43 +367,4 @@ func (g *GELF) appendInner(dst, b []byte, pos int, h chunk.Head, depth int) ([]b
 		dst, pos = appendGELFScalar(dst, b, pos, h)
 		return dst, pos, nil
 	}
-}
-
-// appendInnerMap appends a map as a part of an array's text that begins at start: name=value
-// with blanks between them. The names of outer maps are in g.prefix from the given place on.
-func (g *GELF) appendInnerMap(dst, b []byte, pos int, pairs uint64, from, start, depth int) ([]byte, int, error) {
-	if depth > maxFlat {
-		return dst, pos, ErrTooDeep
-	}
-	base := len(g.prefix)
-	for ; pairs > 0; pairs-- {
-		var name []byte
-		var err error
-		if name, pos, err = g.readName(b, pos); err != nil {
-			return dst, pos, err
-		}
-		g.prefix = g.prefix[:base]
-		if base > from {
-			g.prefix = append(g.prefix, '_')
-		}
-		g.prefix = append(g.prefix, name...)
-		h, at := chunk.ReadHead(b, pos)
-		if h.Type == chunk.Map {
-			dst, pos, err = g.appendInnerMap(dst, b, at, h.N, from, start, depth+1)
-		} else {
-			if len(dst) > start {
-				dst = append(dst, ' ')
-			}
-			dst = append(appendCleaned(dst, g.prefix[from:]), '=')
-			dst, pos, err = g.appendInner(dst, b, at, h, depth+1)
-		}
-		if err != nil {
-			return dst, pos, err
-		}
-		if len(dst) > g.limit {
-			return dst, pos, ErrInflated
-		}
-	}
-	g.prefix = g.prefix[:base]
-	return dst, pos, nil
 }

@@ -124,6 +124,8 @@ func TestGELF_Records(t *testing.T) {
 			"message is a map", gelfConfig, fields(str("short_message"), string(fields(str("a"), num(1)))),
 			`{"version":"1.1", "_short_message_a":1` + gelfEnd,
 		},
+		{"message is null", gelfConfig, fields(str("short_message"), "\xc0"), `{"version":"1.1"` + gelfEnd},
+		{"message is an empty map", gelfConfig, fields(str("short_message"), "\x80"), `{"version":"1.1"` + gelfEnd},
 		{"own time", gelfConfig, fields(str("short_message"), str("a"), str("timestamp"), f64(1.5)), `{"version":"1.1", "short_message":"a", "timestamp":1.500000}`},
 		{"own time in words", gelfConfig, fields(str("short_message"), str("a"), str("timestamp"), str("x")), `{"version":"1.1", "short_message":"a", "timestamp":"x"}`},
 		{"own time is null", gelfConfig, fields(str("short_message"), str("a"), str("timestamp"), "\xc0"), `{"version":"1.1", "short_message":"a"}`},
@@ -158,7 +160,10 @@ func TestGELF_Errors(t *testing.T) {
 		want error
 	}{
 		{"no message", fields(str("a"), num(1)), ErrNoShortMessage},
-		{"null level", message(str("level"), f64(1.5)), ErrLevel},
+		{"fractional level", message(str("level"), f64(1.5)), ErrLevel},
+		{"whole float as level", message(str("level"), f64(3)), ErrLevel},
+		{"boolean level", message(str("level"), "\xc3"), ErrLevel},
+		{"binary level", message(str("level"), bin("err")), ErrLevel},
 		{"negative level", message(str("level"), num(-1)), ErrLevel},
 		{"array level", message(str("level"), "\x90"), ErrLevel},
 		{"deep map", message(str("a"), strings.Repeat("\x81\xa1a", maxFlat+1)+"\x01"), ErrTooDeep},

@@ -64,21 +64,27 @@ func readProto(t *testing.T, value []byte) *logs.LogsData {
 }
 
 // otlpIDs are the ids in a message, which are in hex in OTLP and in base64 in the JSON of protobuf.
-var otlpIDs = regexp.MustCompile(`"(traceId|spanId)":"([0-9a-f]*)"`)
+var otlpIDs = regexp.MustCompile(`"(traceId|spanId|parentSpanId)":"([0-9a-f]*)"`)
 
 // readProtoJSON decodes a message in JSON. A field that OTLP does not have is an error.
 func readProtoJSON(t *testing.T, value []byte) *logs.LogsData {
+	t.Helper()
+	m := &logs.LogsData{}
+	readOTLPJSON(t, value, m)
+	return m
+}
+
+// readOTLPJSON decodes a message of any signal in JSON.
+func readOTLPJSON(t *testing.T, value []byte, m proto.Message) {
 	t.Helper()
 	text := otlpIDs.ReplaceAllFunc(value, func(field []byte) []byte {
 		parts := otlpIDs.FindSubmatch(field)
 		id, _ := hex.DecodeString(string(parts[2]))
 		return fmt.Appendf(nil, `"%s":"%s"`, parts[1], base64.StdEncoding.EncodeToString(id))
 	})
-	m := &logs.LogsData{}
 	if err := protojson.Unmarshal(text, m); err != nil {
 		t.Fatalf("%v: %s", err, value)
 	}
-	return m
 }
 
 // bundleBoth encodes a chunk both ways and checks that the two say the same.

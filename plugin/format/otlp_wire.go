@@ -204,18 +204,21 @@ func (j otlpJSON) integer(dst []byte, f otlpField, v int64) []byte {
 	return append(strconv.AppendInt(append(j.name(dst, f), '"'), v, 10), `",`...)
 }
 
-// double writes what JSON has no number for as the texts that protobuf has for it.
 func (j otlpJSON) double(dst []byte, f otlpField, v float64) []byte {
-	dst = j.name(dst, f)
+	return append(appendOTLPFloat(j.name(dst, f), v), ',')
+}
+
+// appendOTLPFloat writes what JSON has no number for as the texts that protobuf has for it.
+func appendOTLPFloat(dst []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
-		return append(dst, `"NaN",`...)
+		return append(dst, `"NaN"`...)
 	case math.IsInf(v, 1):
-		return append(dst, `"Infinity",`...)
+		return append(dst, `"Infinity"`...)
 	case math.IsInf(v, -1):
-		return append(dst, `"-Infinity",`...)
+		return append(dst, `"-Infinity"`...)
 	}
-	return append(appendFloat(dst, v), ',')
+	return appendFloat(dst, v)
 }
 
 func (j otlpJSON) time(dst []byte, f otlpField, nanoseconds uint64) []byte {

@@ -56,6 +56,8 @@ type Route struct {
 	// HasKey tells an empty key from none; Kafka spreads only the latter.
 	HasKey  bool
 	Refusal Refusal
+	// KeyGap tells that the record lacks a field of the template of the key.
+	KeyGap bool
 }
 
 // ErrNoTopic says that a router has no topic to send to.

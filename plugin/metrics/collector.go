@@ -57,6 +57,12 @@ var families = []family{
 	counter("records_rejected_total", "Records that can never be written, by class of the reason.", func(s *Sample, p put) {
 		each(s.Rejected, p)
 	}, "class"),
+	counter("records_returned_total", "Records that came back and are sent again, each time they do, by class of the error.", func(s *Sample, p put) {
+		each(s.Returned, p)
+	}, "class"),
+	counter("fields_left_out_total", "Fields that the schema has no name for, of records that were written without them.", func(s *Sample, p put) {
+		p(float64(s.FieldsLeftOut))
+	}),
 	counter("duplicates_avoided_total", "Records that a retry did not send again, as an attempt before it had delivered them.", func(s *Sample, p put) {
 		p(float64(s.DuplicatesAvoided))
 	}),
@@ -74,6 +80,9 @@ var families = []family{
 	}),
 	gauge("forgotten_chunks", "Chunks in state_path that no section delivers, as found after the start.", func(s *Sample, p put) {
 		p(float64(s.Forgotten))
+	}),
+	counter("left_out_chunks_total", "Chunks of metrics or traces that were not written, as the format has no form for them.", func(s *Sample, p put) {
+		p(float64(s.LeftOut))
 	}),
 	counter("chunks_total", "Flush calls by what Fluent Bit was answered.", func(s *Sample, p put) {
 		p(float64(s.ChunksOK), "ok")

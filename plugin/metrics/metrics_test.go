@@ -35,11 +35,12 @@ func full() Sample {
 		Outages: 2, OutageTime: 90500 * time.Millisecond,
 		ConnectSuccesses: 3, ConnectFailures: 40,
 		Acknowledged: 1_234_567, Open: 5,
-		Rejected:          map[string]int64{"record": 6, "topic": 7},
-		DuplicatesAvoided: 8, PossibleDuplicates: 9,
+		Rejected: map[string]int64{"record": 6, "topic": 7},
+		Returned: map[string]int64{"timeout": 18, "topic": 19}, FieldsLeftOut: 17, DuplicatesAvoided: 8, PossibleDuplicates: 9,
 		DeadLetters: map[string]int64{"topic": 10, "file": 11},
 		QueueBytes:  67_108_864, Receipts: 12,
 		Forgotten: 16,
+		LeftOut:   17,
 		ChunksOK:  13, ChunksRetried: 14, ChunksError: 15,
 	}
 }

@@ -29,6 +29,12 @@ type Sample struct {
 	Open         int
 	// Rejected counts records that can never be written, by class of the reason.
 	Rejected map[string]int64
+	// Returned counts records that came back from the client and are sent again, each time, by
+	// the class of the error.
+	Returned map[string]int64
+	// FieldsLeftOut counts fields of records that were written without them, as the schema has
+	// no name for them.
+	FieldsLeftOut int64
 	// DuplicatesAvoided counts records that a retry of their chunk did not send again, because
 	// an attempt before it had brought them to the brokers.
 	DuplicatesAvoided int64
@@ -44,6 +50,10 @@ type Sample struct {
 
 	// Forgotten is how many chunks in state_path were found to be no section's.
 	Forgotten int64
+
+	// LeftOut is how many chunks of metrics or traces were answered with OK and not written, as the
+	// format has no form for them.
+	LeftOut int64
 
 	// ChunksOK, ChunksRetried and ChunksError count the answers to Fluent Bit.
 	ChunksOK, ChunksRetried, ChunksError int64

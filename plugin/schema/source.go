@@ -96,6 +96,39 @@ func Known(schema *format.AvroSchema) *Source {
 	return s
 }
 
+// maxAnswer is how long an answer may be: a schema and its quoting.
+const maxAnswer = 16 << 20
+
+// bounded is a transport whose answers end with an error at maxAnswer.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	}
+	return resp, err
+}
+
+// maxRedirects is that of a client of net/http.
+const maxRedirects = 10
+
+// redirect keeps the login at the host it is for, and encrypted once it was. A client of net/http
+// passes it on to subdomains, and in clear.
+func redirect(req *http.Request, via []*http.Request) error {
+	first, last := via[0].URL, via[len(via)-1].URL
+	switch {
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	case last.Scheme == "https" && req.URL.Scheme != "https":
+		return fmt.Errorf("redirected from https to %s at %s, which is not followed", req.URL.Scheme, req.URL.Host)
+	case req.URL.Hostname() != first.Hostname():
+		req.Header.Del("Authorization")
+	}
+	return nil
+}
+
 // httpClient keeps no connection open: it is used once, if all goes well.
 func httpClient(o Options) (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true}
@@ -110,7 +143,7 @@ func httpClient(o Options) (*http.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
-	return &http.Client{Transport: transport, Timeout: o.Timeout}, nil
+	return &http.Client{Transport: bounded{transport}, CheckRedirect: redirect, Timeout: o.Timeout}, nil
 }
 
 // Schema is the schema, or nil as long as it is not known.
@@ -177,7 +210,10 @@ func (s *Source) ask(ctx context.Context, c *sr.Client) (*format.AvroSchema, err
 		answer.Schema, err = c.SchemaByID(ctx, s.o.ID)
 	}
 	var refused *sr.ResponseError
+	var endless *http.MaxBytesError
 	switch {
+	case errors.As(err, &endless):
+		return nil, fmt.Errorf("the answer is larger than %d MB: %w", maxAnswer>>20, err)
 	case errors.As(err, &refused):
 		return nil, fmt.Errorf("%s answers %d: %w", refused.URL, refused.StatusCode, err)
 	case err != nil:

@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -222,10 +224,87 @@ func TestSource_Silence(t *testing.T) {
 	}
 	failed := make(chan error, 1)
 	s.Start(func(string, int) { t.Error("there is no schema") }, func(err error) { failed <- err })
-	if err := <-failed; err == nil || !strings.Contains(err.Error(), "Timeout") {
+	if err := <-failed; !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("failed: %v; want a timeout", err)
 	}
 	s.Close()
+}
+
+// The login follows to the same host, and never in clear after TLS.
+func TestSource_Redirects(t *testing.T) {
+	const path = "/schemas/ids/7"
+	target := newRegistry(t, map[string]string{path: answer(map[string]any{"schema": avroText})}, (*httptest.Server).Start)
+	targetTLS := newRegistry(t, target.answers, (*httptest.Server).StartTLS)
+	_, port, _ := strings.Cut(target.Listener.Addr().String(), ":")
+	var to string
+	forward := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to+r.URL.Path, http.StatusFound) })
+	plain, overTLS := httptest.NewServer(forward), httptest.NewTLSServer(forward)
+	defer plain.Close()
+	defer overTLS.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem") // all of them have the same certificate
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: overTLS.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const login = "Bearer geheim"
+	tests := []struct {
+		name, from, to string
+		at             *registry
+		login, failure string
+	}{
+		{"same host", plain.URL, target.URL, target, login, ""},
+		{"same host, to TLS", plain.URL, targetTLS.URL, targetTLS, login, ""},
+		{"same host, TLS", overTLS.URL, targetTLS.URL, targetTLS, login, ""},
+		{"same host, out of TLS", overTLS.URL, target.URL, target, "", "redirected from https to http at 127.0.0.1:" + port + ", which is not followed"},
+		{"in a circle", plain.URL, plain.URL, target, "", "stopped after 10 redirects"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			to = tt.to
+			tt.at.asked.Store(nil)
+			id, failures, _ := fetched(t, Options{ID: 7, URLs: []string{tt.from}, Token: "geheim", CAFile: ca}, 1)
+			asked := tt.at.asked.Load()
+			switch all := strings.Join(failures, "\n"); {
+			case tt.failure != "" && (id != 0 || asked != nil || !strings.Contains(all, tt.failure)):
+				t.Errorf("schema %d, asked %v, %q; want %q", id, asked != nil, all, tt.failure)
+			case tt.failure == "" && (id != 7 || asked == nil || asked.Header.Get("Authorization") != tt.login):
+				t.Errorf("schema %d, asked %v, %q; want the login %q", id, asked, all, tt.login)
+			}
+		})
+	}
+}
+
+// The login goes to no other host. Names can't be looked up in a bubble.
+func TestRedirect_Hosts(t *testing.T) {
+	request := func(url string) *http.Request {
+		r := httptest.NewRequest(http.MethodGet, url, nil)
+		r.Header.Set("Authorization", "Bearer geheim")
+		return r
+	}
+	via := []*http.Request{request("http://registry/"), request("http://registry/a")}
+	for url, kept := range map[string]bool{"http://registry:8081/b": true, "https://registry/b": true, "http://eu.registry/b": false, "https://other/b": false} {
+		r := request(url)
+		if err := redirect(r, via); err != nil || (r.Header.Get("Authorization") != "") != kept {
+			t.Errorf("%s: %v, header %q", url, err, r.Header)
+		}
+	}
+}
+
+// An answer without an end is given up, whether it is one or an error.
+func TestSource_BoundsAnswers(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			block := make([]byte, 1<<20)
+			for range maxAnswer>>20 + 1 {
+				_, _ = w.Write(block) // the client hangs up
+			}
+		}))
+		id, failures, _ := fetched(t, Options{ID: 7, URLs: []string{s.URL}}, 1)
+		s.Close()
+		if id != 0 || len(failures) != 1 || !strings.HasPrefix(failures[0], "the answer is larger than 16 MB: ") {
+			t.Errorf("status %d: schema %d, %q", status, id, failures)
+		}
+	}
 }
 
 func TestSource_TLS(t *testing.T) {

@@ -49,6 +49,8 @@ func (s *Store) Keep(tag string, chunk []byte) (string, error) {
 	binary.LittleEndian.PutUint32(data[chunkHeader-4:], uint32(len(chunk)))
 	data = append(append(data, tag...), chunk...)
 	binary.LittleEndian.PutUint32(data[len(chunkMagic):], crc32.ChecksumIEEE(data[chunkHeader-8:]))
+	s.place.RLock()
+	defer s.place.RUnlock()
 	name := s.nextChunk()
 	tmp := filepath.Join(s.dir, tmpPrefix+name)
 	err := writeSynced(tmp, data)
@@ -70,6 +72,8 @@ func (s *Store) Keep(tag string, chunk []byte) (string, error) {
 // It is not synced: less and less of a chunk is open, so that an older line, or none, costs a
 // duplicate and no record.
 func (s *Store) NoteOpen(name string, messages int, open []int) {
+	s.place.RLock()
+	defer s.place.RUnlock()
 	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_WRONLY|os.O_APPEND, fileMode)
 	if errors.Is(err, fs.ErrNotExist) { // released meanwhile
 		return
@@ -119,11 +123,13 @@ func chunkNumber(name string) int {
 
 // Chunks are the names of the chunks that are kept, in the order in which they came.
 func (s *Store) Chunks() []string {
-	return slices.SortedFunc(slices.Values(s.list(s.dir, chunkPrefix)), func(a, b string) int { return chunkNumber(a) - chunkNumber(b) })
+	return slices.SortedFunc(slices.Values(s.list(s.Dir(), chunkPrefix)), func(a, b string) int { return chunkNumber(a) - chunkNumber(b) })
 }
 
 // Chunk reads a chunk that is kept. One that is corrupt is put aside, with an error.
 func (s *Store) Chunk(name string) (Chunk, error) {
+	s.place.RLock()
+	defer s.place.RUnlock()
 	path := filepath.Join(s.dir, name)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -183,7 +189,10 @@ func (s *Store) remove() {
 		name := s.released[0]
 		s.released = s.released[1:]
 		s.mu.Unlock()
-		if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
+		s.place.RLock()
+		err := os.Remove(filepath.Join(s.dir, name))
+		s.place.RUnlock()
+		if err != nil {
 			s.log.Warn("a chunk that was delivered can't be removed, and will be delivered again", "err", err)
 		}
 	}

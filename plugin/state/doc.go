@@ -6,6 +6,7 @@
 //
 //	<destination>.<number>/lock        held while somebody uses the directory
 //	<destination>.<number>/brokers     the bootstrap addresses of its cluster
+//	<destination>.<number>/owner       a hash of the agent that used it last
 //	<destination>.<number>/settings    what the destination's name stands for, for people to read
 //	<destination>.<number>/journal     memos of receipts, see delivery.Memo
 //	<destination>.<number>/chunk-<n>   a chunk that was taken over, and what is open of it

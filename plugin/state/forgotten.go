@@ -3,6 +3,7 @@ package state
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // Forgotten is a directory with chunks that nobody uses: those of a destination that no section
@@ -15,14 +16,17 @@ type Forgotten struct {
 	Brokers, Settings []string
 }
 
-// Path is the directory that all share.
-func (s *Store) Path() string { return s.path }
+// own is the form of our directories; others may keep things of their own beside them.
+var own = regexp.MustCompile(`^[0-9a-f]+\.[0-9]+$`)
 
 // Forgotten lists the directories beside this one that nobody uses and that hold chunks.
 func (s *Store) Forgotten() []Forgotten {
 	var all []Forgotten
-	dirs, _ := filepath.Glob(filepath.Join(s.path, "*.*"))
+	dirs, _ := filepath.Glob(filepath.Join(s.Path(), "*.*"))
 	for _, dir := range dirs {
+		if !own.MatchString(filepath.Base(dir)) {
+			continue
+		}
 		if f := s.look(dir); f.Chunks > 0 && free(dir) {
 			all = append(all, f)
 		}

@@ -124,6 +124,19 @@ func (j *journal) rewrite() error {
 	return nil
 }
 
+// moveTo writes the journal elsewhere and goes on there; the old file is left as it is.
+func (j *journal) moveTo(path string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	old := j.path
+	j.path = path
+	err := j.rewrite()
+	if err != nil {
+		j.path = old
+	}
+	return err
+}
+
 // close ends the journal as one that is complete.
 func (j *journal) close() error {
 	j.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,12 @@ const (
 const (
 	brokersFile  = "brokers"
 	settingsFile = "settings"
+	ownerFile    = "owner"
+)
+
+const (
+	lockFile    = "lock"
+	journalFile = "journal"
 )
 
 // maxUsers bounds the users of one destination; more than this is a fault.
@@ -41,7 +48,9 @@ type Options struct {
 	Brokers     []string
 	// Settings say in words what Destination stands for; they hold no secret.
 	Settings []string
-	Logger   *slog.Logger
+	// Owner tells agents apart that share Path, and is the same at each start of one; see Agent.
+	Owner  string
+	Logger *slog.Logger
 	// Fault is told of notes that can't be written: those of the journal, and of what is open of a
 	// chunk. It must not block.
 	Fault func(error)
@@ -50,11 +59,17 @@ type Options struct {
 // Store is the state of one user of a destination. Its methods are safe for concurrent use.
 type Store struct {
 	*journal
+	destination string
+	owner       string
+	log         *slog.Logger
+	memos       []delivery.Memo
+
+	// place guards where the files are. Whoever works on one holds it, so that none is missed when
+	// all of them move.
+	place sync.RWMutex
 	path  string
 	dir   string
 	lock  *os.File
-	log   *slog.Logger
-	memos []delivery.Memo
 
 	mu        sync.Mutex
 	closed    bool
@@ -64,29 +79,16 @@ type Store struct {
 	removals  sync.WaitGroup
 }
 
-// Open takes the first directory of the destination that is free, or makes one. Chunks in
-// other free ones are taken along: Fluent Bit will not ask for them, so anybody may.
+// Open takes a directory of the destination that is free, or makes one. Chunks in other free ones
+// are taken along: Fluent Bit will not ask for them, so anybody may.
 func Open(o Options) (*Store, error) {
 	if err := os.MkdirAll(o.Path, dirMode); err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
-	s := &Store{log: o.Logger, path: o.Path}
-	for n := range maxUsers {
-		dir := filepath.Join(o.Path, fmt.Sprintf("%s.%d", o.Destination, n))
-		if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("state: %w", err)
-		}
-		lock, err := claim(dir, o.Brokers)
-		if err != nil {
-			return nil, err
-		}
-		if lock != nil {
-			s.dir, s.lock = dir, lock
-			break
-		}
-	}
-	if s.lock == nil {
-		return nil, fmt.Errorf("state: %d directories of the destination are in use", maxUsers)
+	s := &Store{log: o.Logger, path: o.Path, destination: o.Destination, owner: o.Owner}
+	var err error
+	if s.dir, s.lock, err = take(o); err != nil {
+		return nil, err
 	}
 	if err := s.load(o); err != nil {
 		_ = s.lock.Close()
@@ -95,22 +97,89 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// claim locks a directory, unless it is in use or another cluster's.
-func claim(dir string, brokers []string) (*os.File, error) {
-	lock, err := tryLock(dir)
-	if lock == nil || err != nil {
-		return nil, err
+// take locks the directory that suits best, and returns it: what the agent has left itself, or
+// nobody knows who, or another one. The last may be this one under a changed command line, which
+// must not lose what it knows.
+func take(o Options) (dir string, lock *os.File, err error) {
+	for _, suits := range []func(owner string) bool{
+		func(owner string) bool { return owner == o.Owner },
+		func(owner string) bool { return owner == "" },
+		func(string) bool { return true },
+	} {
+		mine := func(dir string) bool { return ofCluster(dir, o.Brokers) && suits(ownerOf(dir)) }
+		for _, dir := range directories(o.Path, o.Destination) {
+			if lock, err := claim(dir, mine); lock != nil || err != nil {
+				return dir, lock, err
+			}
+		}
 	}
+	return create(o.Path, o.Destination)
+}
+
+// create makes a directory of the destination, and locks it.
+func create(path, destination string) (dir string, lock *os.File, err error) {
+	for n := range maxUsers {
+		dir := filepath.Join(path, fmt.Sprintf("%s.%d", destination, n))
+		err := os.Mkdir(dir, dirMode)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			err = syncDir(path)
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("state: %w", err)
+		}
+		if lock, err := tryLock(dir); lock != nil || err != nil { // else somebody was faster
+			return dir, lock, err
+		}
+	}
+	return "", nil, fmt.Errorf("state: there are %d directories of the destination", maxUsers)
+}
+
+// directories lists those of a destination, by their number.
+func directories(path, destination string) []string {
+	dirs, _ := filepath.Glob(filepath.Join(path, destination+".*"))
+	number := func(dir string) int {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(dir), "."))
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return number(dir) < 0 })
+	slices.SortFunc(dirs, func(a, b string) int { return number(a) - number(b) })
+	return dirs
+}
+
+// ofCluster tells whether a directory may hold what is of the cluster with these addresses.
+func ofCluster(dir string, brokers []string) bool {
 	known, err := readLines(dir, brokersFile)
-	if err == nil && !slices.ContainsFunc(known, func(b string) bool { return slices.Contains(brokers, b) }) {
-		return nil, lock.Close()
+	return err != nil || slices.ContainsFunc(known, func(b string) bool { return slices.Contains(brokers, b) })
+}
+
+// ownerOf is the agent whose directory it is; "" if nobody knows.
+func ownerOf(dir string) string {
+	lines, _ := readLines(dir, ownerFile)
+	return lines[0]
+}
+
+// claim locks a directory, unless it is not ours to take or in use. It looks at it before too: an
+// agent that starts just then must not find its directory locked by one that does not want it.
+func claim(dir string, mine func(dir string) bool) (*os.File, error) {
+	if !mine(dir) {
+		return nil, nil //nolint:nilnil // it is no error
 	}
-	return lock, nil
+	lock, err := tryLock(dir)
+	if lock == nil || err != nil || mine(dir) {
+		return lock, err
+	}
+	return nil, lock.Close()
 }
 
 // tryLock locks a directory, unless it is in use.
 func tryLock(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, fileMode)
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
@@ -132,14 +201,31 @@ func readLines(dir, name string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), err
 }
 
-// load reads what is in the directory.
-func (s *Store) load(o Options) error {
-	for name, lines := range map[string][]string{brokersFile: o.Brokers, settingsFile: o.Settings} {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(strings.Join(lines, "\n")+"\n"), fileMode); err != nil {
+// Describe notes whose the directory is from now on. Each file is whole at any time: with half a
+// list of addresses the next process would not know it.
+func (s *Store) Describe(brokers, settings []string) error {
+	s.place.RLock()
+	defer s.place.RUnlock()
+	for name, lines := range map[string][]string{brokersFile: brokers, settingsFile: settings, ownerFile: {s.owner}} {
+		tmp := filepath.Join(s.dir, tmpPrefix+name)
+		err := writeSynced(tmp, []byte(strings.Join(lines, "\n")+"\n"))
+		if err == nil {
+			err = os.Rename(tmp, filepath.Join(s.dir, name))
+		}
+		if err != nil {
+			_ = os.Remove(tmp)
 			return fmt.Errorf("state: %w", err)
 		}
 	}
-	path := filepath.Join(s.dir, "journal")
+	return nil
+}
+
+// load reads what is in the directory.
+func (s *Store) load(o Options) error {
+	if err := s.Describe(o.Brokers, o.Settings); err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, journalFile)
 	memos, err := readJournal(path)
 	if err != nil {
 		o.Logger.Warn("the journal of deliveries can't be used, chunks that were delivered before may be written again", "err", err)
@@ -161,12 +247,12 @@ func (s *Store) load(o Options) error {
 
 // adopt moves chunks here that are in a directory of the destination that nobody uses.
 func (s *Store) adopt(o Options) {
-	dirs, _ := filepath.Glob(filepath.Join(o.Path, o.Destination+".*"))
-	for _, dir := range dirs {
+	mine := func(dir string) bool { return ofCluster(dir, o.Brokers) && len(s.list(dir, chunkPrefix)) > 0 }
+	for _, dir := range directories(o.Path, o.Destination) {
 		if dir == s.dir {
 			continue
 		}
-		lock, err := claim(dir, o.Brokers)
+		lock, err := claim(dir, mine)
 		if err != nil || lock == nil {
 			continue
 		}
@@ -205,5 +291,7 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.removals.Wait()
 	err := s.close()
+	s.place.RLock()
+	defer s.place.RUnlock()
 	return errors.Join(err, s.lock.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type user struct {
 	t      *testing.T
 	path   string
+	owner  string
 	log    bytes.Buffer
 	faults []error
 }
@@ -36,7 +38,7 @@ func (u *user) open(brokers ...string) *Store {
 		brokers = []string{"a:1"}
 	}
 	s, err := Open(Options{
-		Path: u.path, Destination: "dest", Brokers: brokers, Logger: slog.New(slog.NewTextHandler(&u.log, nil)),
+		Path: u.path, Destination: "de57", Brokers: brokers, Owner: u.owner, Logger: slog.New(slog.NewTextHandler(&u.log, nil)),
 		Fault: func(err error) { u.faults = append(u.faults, err) },
 	})
 	if err != nil {
@@ -53,7 +55,7 @@ func (u *user) close(s *Store) {
 }
 
 // file is the path of a file of the first directory.
-func (u *user) file(name string) string { return filepath.Join(u.path, "dest.0", name) }
+func (u *user) file(name string) string { return filepath.Join(u.path, "de57.0", name) }
 
 func (u *user) read(name string) []byte {
 	u.t.Helper()
@@ -142,7 +144,7 @@ func TestStore_AJournalIsReadOrBegunAnew(t *testing.T) {
 		{"a bit changed", bytes.Replace(good, []byte("note 2"), []byte("note 7"), 1), nil, true},
 		{"another version", append(lineOf("kafka_reconnect journal 2 x"), good...), nil, true},
 		{"something else", []byte("hello\n"), nil, true},
-		{"empty", nil, nil, true},
+		{"e397", nil, nil, true},
 		{"an unknown word", append(bytes.Clone(good), lineOf("note_ 3")...), nil, true},
 		{"too few words", append(bytes.Clone(good), lineOf("note 3 4")...), nil, true},
 		{"an index out of range", append(bytes.Clone(good), noteLine(memo(3, 20))...), nil, true},
@@ -238,12 +240,234 @@ func TestStore_NobodySharesADirectory(t *testing.T) {
 	}
 }
 
+// Agents that share a path find what they have left, in whichever order they start.
+func TestStore_EachAgentHasItsOwn(t *testing.T) {
+	u := newUser(t)
+	agent := func(owner string, want ...delivery.Memo) *Store {
+		t.Helper()
+		u.owner = owner
+		s := u.open()
+		u.wantMemos(s, want...)
+		return s
+	}
+	stop := func(all ...*Store) {
+		for _, s := range all {
+			u.close(s)
+		}
+	}
+	early := agent("") // of a release that noted no owner
+	early.Note(memo(1))
+	if err := os.Remove(u.file("owner")); err != nil {
+		t.Fatal(err)
+	}
+	a, b := agent("a"), agent("b")
+	a.Note(memo(2))
+	b.Note(memo(3))
+	stop(early, a, b)
+	b = agent("b", memo(3))
+	a = agent("a", memo(2))
+	stop(a, b)
+	c := agent("c", memo(1)) // nobody's, rather than somebody's
+	a = agent("a", memo(2))
+	stop(a, c)
+	b = agent("b", memo(3))
+	d := agent("d", memo(1)) // c with another command line, for all that one can know
+	a = agent("a", memo(2))
+	e := agent("e")
+	e.Note(memo(4))
+	stop(a, b, d, e)
+	// Two sections of one agent.
+	a = agent("a", memo(2))
+	twin := agent("a", memo(1))
+	stop(a, twin)
+	a = agent("a", memo(1))
+	twin = agent("a", memo(2))
+	stop(a, twin)
+}
+
+func TestAgent(t *testing.T) {
+	here := Agent()
+	if here != Agent() || len(here) != 16 {
+		t.Errorf("%q", here)
+	}
+	t.Chdir(t.TempDir())
+	if Agent() == here {
+		t.Error("another directory is another agent")
+	}
+}
+
+// The addresses of the cluster are others, and so is what the next user must have in common with this one.
+func TestStore_DescribedAnew(t *testing.T) {
+	u := newUser(t)
+	s := u.open("a:1")
+	s.Note(memo(1))
+	if err := s.Describe([]string{"b:1", "c:1"}, []string{"topics x"}); err != nil {
+		t.Fatal(err)
+	}
+	u.close(s)
+	if got := string(u.read("brokers")) + string(u.read("settings")); got != "b:1\nc:1\ntopics x\n" {
+		t.Errorf("%q", got)
+	}
+	s = u.open("c:1")
+	u.wantMemos(s, memo(1))
+	u.close(s)
+	if err := os.RemoveAll(s.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Describe([]string{"d:1"}, nil); err == nil {
+		t.Error("nobody was told")
+	}
+}
+
+// moved is a path to move to, with somebody's state in it.
+func moved(u *user) string {
+	path := u.path
+	u.path = filepath.Join(u.t.TempDir(), "new", "state")
+	s := u.open()
+	s.Note(memo(9))
+	u.close(s)
+	u.path, path = path, u.path
+	return path
+}
+
+func TestStore_Move(t *testing.T) {
+	u := newUser(t)
+	old, path := u.path, moved(u)
+	u.owner = "a"
+	s := u.open()
+	s.Note(memo(1))
+	s.Note(memo(2))
+	first, gone := u.keep(s, "t", "1"), u.keep(s, "t", "2")
+	s.NoteOpen(first, 9, []int{2, 8})
+	if err := s.Move(path); err != nil {
+		t.Fatal(err)
+	}
+	if s.Path() != path || s.Dir() != filepath.Join(path, "de57.1") {
+		t.Errorf("%s, %s", s.Path(), s.Dir())
+	}
+	if left, err := os.ReadDir(old); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	// It is used as before.
+	s.Drop(2)
+	s.Note(memo(3))
+	s.NoteOpen(first, 9, []int{8})
+	s.Release(gone)
+	u.keep(s, "t", "3")
+	u.wantChunks(s, "t/1/9 [8]", "t/3")
+	u.path = path
+	other := u.open() // it is in use
+	u.wantMemos(other, memo(9))
+	u.close(other)
+	if err := os.RemoveAll(other.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	u.close(s)
+	s = u.open()
+	u.wantMemos(s, memo(1), memo(3))
+	u.wantChunks(s, "t/1/9 [8]", "t/3")
+	u.close(s)
+	if len(u.faults) > 0 || u.log.Len() > 0 {
+		t.Errorf("%v, %s", u.faults, u.log.String())
+	}
+}
+
+// What can't be moved stays, and in use.
+func TestStore_AMoveThatFails(t *testing.T) {
+	u := newUser(t)
+	path := moved(u)
+	s := u.open()
+	s.Note(memo(1))
+	u.keep(s, "t", "1")
+	obstacle := u.file("chunk-5") // neither to be linked nor copied
+	if err := os.Mkdir(obstacle, dirMode); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Move(path); err == nil {
+		t.Fatal("it was moved")
+	}
+	if err := s.Move(u.file("brokers")); err == nil {
+		t.Fatal("it was moved to a file")
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(path, "*")); len(left) != 1 {
+		t.Errorf("%q", left)
+	}
+	s.Note(memo(2))
+	u.keep(s, "t", "2")
+	u.close(s)
+	s = u.open()
+	u.wantMemos(s, memo(1), memo(2))
+	u.wantChunks(s, "t/1", "t/2")
+	u.close(s)
+}
+
+func TestCopyFile(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	if err := os.WriteFile(from, []byte("chunk"), fileMode); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(to); err != nil || string(data) != "chunk" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := copyFile(from, to); err == nil {
+		t.Error("a file was replaced")
+	}
+}
+
+// Chunks are kept and released while all of them move.
+func TestStore_MovesWhileItIsUsed(t *testing.T) {
+	u := newUser(t)
+	s := u.open()
+	first := u.path
+	var use sync.WaitGroup
+	for n := range 4 {
+		use.Go(func() {
+			for i := range 25 {
+				m := memo(uint64(1 + 100*n + i))
+				s.Note(m)
+				name, err := s.Keep("t", []byte("x"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				s.NoteOpen(name, 2, []int{1})
+				if i > 0 {
+					s.Release(name)
+					s.Drop(m.ID)
+				}
+			}
+		})
+	}
+	for i := range 5 {
+		if err := s.Move(fmt.Sprint(first, i)); err != nil {
+			t.Error(err)
+		}
+	}
+	use.Wait()
+	u.close(s)
+	u.path = s.Path()
+	s = u.open()
+	u.wantMemos(s, memo(1), memo(101), memo(201), memo(301))
+	u.wantChunks(s, "t/x/2 [1]", "t/x/2 [1]", "t/x/2 [1]", "t/x/2 [1]")
+	u.close(s)
+	if len(u.faults) > 0 || u.log.Len() > 0 {
+		t.Errorf("%v, %s", u.faults, u.log.String())
+	}
+}
+
 func TestStore_AnUnusablePathIsAnError(t *testing.T) {
 	u := newUser(t)
 	if err := os.WriteFile(u.path, nil, fileMode); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{Path: u.path, Destination: "dest"}); err == nil {
+	if _, err := Open(Options{Path: u.path, Destination: "de57"}); err == nil {
 		t.Error("a file was taken for a directory")
 	}
 }
@@ -376,7 +600,7 @@ func TestStore_Forgotten(t *testing.T) {
 		}
 		return s
 	}
-	left, cluster, used, empty := other("left", "a:1"), other("dest", "z:1"), other("used", "a:1"), other("empty", "a:1")
+	left, cluster, used, empty := other("1ef7", "a:1"), other("de57", "z:1"), other("05ed", "a:1"), other("e397", "a:1")
 	u.keep(left, "t", "1")
 	u.keep(left, "t", "22")
 	u.keep(cluster, "t", "3")
@@ -384,19 +608,25 @@ func TestStore_Forgotten(t *testing.T) {
 	for _, s := range []*Store{left, cluster, empty} {
 		u.close(s)
 	}
+	// What is nothing of ours.
+	foreign := filepath.Join(u.path, "logs.d")
+	if err := errors.Join(os.Mkdir(foreign, dirMode), os.WriteFile(filepath.Join(foreign, "chunk-1"), nil, fileMode),
+		os.WriteFile(filepath.Join(u.path, "notes.txt"), nil, fileMode)); err != nil {
+		t.Fatal(err)
+	}
 	s := u.open()
 	defer u.close(s)
 	defer u.close(used)
 	u.keep(s, "t", "own")
 	got := s.Forgotten()
 	want := []Forgotten{
-		{cluster.dir, 1, int64(chunkHeader + 2), []string{"z:1"}, []string{"topics dest", "format json"}},
-		{left.dir, 2, int64(2*chunkHeader + 5), []string{"a:1"}, []string{"topics left", "format json"}},
+		{left.dir, 2, int64(2*chunkHeader + 5), []string{"a:1"}, []string{"topics 1ef7", "format json"}},
+		{cluster.dir, 1, int64(chunkHeader + 2), []string{"z:1"}, []string{"topics de57", "format json"}},
 	}
 	if !reflect.DeepEqual(got, want) || u.log.Len() > 0 {
 		t.Errorf("%+v, want %+v; log %s", got, want, u.log.String())
 	}
-	back := other("left", "a:1")
+	back := other("1ef7", "a:1")
 	defer u.close(back)
 	if got := s.Forgotten(); len(got) != 1 {
 		t.Errorf("%+v", got)

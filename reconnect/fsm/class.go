@@ -44,6 +44,15 @@ var classNames = [numClasses]string{
 // String returns the name used in logs and metrics.
 func (c Class) String() string { return name(classNames[:], uint8(c)) }
 
+// Classes returns every class of an error.
+func Classes() []Class {
+	all := make([]Class, 0, numClasses-1)
+	for c := ClassNone + 1; c < numClasses; c++ {
+		all = append(all, c)
+	}
+	return all
+}
+
 // ranks orders the classes by how much they tell an operator about an outage. Classes
 // that are about records and not about connections have rank 0 and never become the
 // reason of one.

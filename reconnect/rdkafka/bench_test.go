@@ -32,7 +32,7 @@ func mock(b *testing.B) string {
 // BenchmarkProduce is a chunk of 5000 records of 300 bytes to the in-process mock, from
 // the call to the last acknowledgement. The mock's own work is in the figure.
 func BenchmarkProduce(b *testing.B) {
-	props := []Property{{"bootstrap.servers", mock(b)}, {"broker.address.ttl", "0"}, {"queue.buffering.max.messages", "0"}}
+	props := append([]Property{{"bootstrap.servers", mock(b)}, {"broker.address.ttl", "0"}}, unbounded...)
 	c, err := open(Options{Properties: props}, 1, nil, fsm.ConnOpen)
 	if err != nil {
 		b.Fatal(err)

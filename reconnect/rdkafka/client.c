@@ -122,6 +122,7 @@ static void *poll_loop(void *arg)
 		rd_kafka_poll(c->rk, POLL_MS);
 		if (okr_now_ms() - watched >= WATCH_MS) {
 			okr_watch_connections(c);
+			okr_blocks_trim(c, false);
 			watched = okr_now_ms();
 		}
 	}
@@ -154,6 +155,22 @@ static char *conf_value(struct rd_kafka_conf_s *conf, const char *name)
 	return v;
 }
 
+static bool conf_is(struct rd_kafka_conf_s *conf, const char *name, const char *value)
+{
+	char *v = conf_value(conf, name);
+	bool same = v && !strcmp(v, value);
+
+	free(v);
+	return same;
+}
+
+/* is_bounded tells whether the queue of messages has a limit: of their number, where 0 is none, or
+ * of their size, where only the largest value comes close to none. */
+static bool is_bounded(struct rd_kafka_conf_s *conf)
+{
+	return !conf_is(conf, "queue.buffering.max.messages", "0") || !conf_is(conf, "queue.buffering.max.kbytes", "2147483647");
+}
+
 static okr_client *client_new(const okr_socket_options *so, int gate)
 {
 	okr_client *c = calloc(1, sizeof(*c));
@@ -166,6 +183,7 @@ static okr_client *client_new(const okr_socket_options *so, int gate)
 	pthread_mutex_init(&c->mu, NULL);
 	pthread_mutex_init(&c->ring_mu, NULL);
 	pthread_mutex_init(&c->chunk_mu, NULL);
+	pthread_mutex_init(&c->spare_mu, NULL);
 	pthread_mutex_init(&c->wake_mu, NULL);
 	pthread_mutex_init(&c->life_mu, NULL);
 	pthread_condattr_t attr;
@@ -184,6 +202,7 @@ static void client_free(okr_client *c)
 	while (okr_next_event(c, &e))
 		free(e.heap);
 	okr_orphans_free(c);
+	okr_blocks_trim(c, true);
 	okr_gate_free(c);
 	if (c->wake_fd != -1)
 		close(c->wake_fd);
@@ -194,6 +213,7 @@ static void client_free(okr_client *c)
 	pthread_mutex_destroy(&c->mu);
 	pthread_mutex_destroy(&c->ring_mu);
 	pthread_mutex_destroy(&c->chunk_mu);
+	pthread_mutex_destroy(&c->spare_mu);
 	pthread_mutex_destroy(&c->wake_mu);
 	pthread_mutex_destroy(&c->life_mu);
 	pthread_cond_destroy(&c->life_cond);
@@ -255,6 +275,7 @@ okr_client *okr_open(struct rd_kafka_conf_s *conf, const okr_socket_options *so,
 			client_free(c);
 		return NULL;
 	}
+	c->bounded = is_bounded(conf);
 	c->sasl_user = conf_value(conf, "sasl.username");
 	c->sasl_password = conf_value(conf, "sasl.password");
 	rd_kafka_conf_set_opaque(conf, c);

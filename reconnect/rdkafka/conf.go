@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"unsafe"
@@ -55,7 +56,20 @@ func CheckAll(properties, files []Property) error {
 		return err
 	}
 	defer C.rd_kafka_conf_destroy(conf)
-	return try(conf)
+	return namingFiles(try(conf), properties)
+}
+
+// namingFiles adds the paths to an error of librdkafka, which names the property only.
+func namingFiles(err error, properties []Property) error {
+	if err == nil {
+		return nil
+	}
+	for _, p := range properties {
+		if slices.Contains(fileProperties, p.Name) && strings.Contains(err.Error(), p.Name) {
+			err = fmt.Errorf("%w (%s is %q)", err, p.Name, p.Value)
+		}
+	}
+	return err
 }
 
 // try makes a handle of a configuration and drops it again.

@@ -45,10 +45,17 @@ typedef struct okr_topic_entry {
 	struct rd_kafka_topic_s *rkt;
 } okr_topic_entry;
 
+/* What stands before a block of memory, see block.c. */
+typedef struct okr_block {
+	struct okr_block *next; /* while it is kept */
+	size_t mapped;          /* bytes of the mapping; 0 when it is malloc's */
+} okr_block;
+
 struct okr_client {
 	struct rd_kafka_s *rk;
 	okr_socket_options sockets;
 	char *sasl_user, *sasl_password;   /* passed back unchanged by the wake */
+	bool bounded;                      /* its queue can be full */
 
 	pthread_mutex_t mu;                /* guards the gate, the addresses and the sockets */
 	int gate;
@@ -66,6 +73,11 @@ struct okr_client {
 	pthread_mutex_t chunk_mu;          /* guards the two lists */
 	okr_chunk *live;                   /* handed over, not reported */
 	okr_chunk *settled_head, *settled_tail;
+
+	pthread_mutex_t spare_mu;          /* guards the blocks that are kept */
+	okr_block *spare;
+	size_t spare_size;
+	int64_t spare_used;                /* ms; when one was last asked for */
 
 	atomic_int table_changed, acked_flag, reported_flag, token_wanted;
 	atomic_int outstanding;
@@ -99,6 +111,11 @@ void okr_thread_failure_text(okr_client *c, const char *text);
 /* silence.c */
 void okr_watch_connections(okr_client *c);
 void okr_head_begins(okr_conn *n);
+
+/* block.c */
+void *okr_block_new(okr_client *c, size_t size);
+void okr_block_free(okr_client *c, void *block);
+void okr_blocks_trim(okr_client *c, bool now);
 
 /* produce.c */
 void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);

@@ -128,8 +128,10 @@ int okr_heartbeat(okr_client *c, int timeout_ms, char *text, size_t size);
 void *okr_topic(okr_client *c, const char *name, int *code);
 /* okr_produce copies data and hands every message over in one call. topics[i] may be
  * NULL with topic_codes[i] as the reason. The chunk comes back through okr_next_chunk
- * when each of its messages was reported. */
-okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
+ * when each of its messages was reported. Returns how many messages it has: fewer than n when
+ * the client's queue is full, and then it is the last ones that were not taken; -1 if there
+ * is no memory for it. */
+int okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
                        const okr_msg *msgs, int n, const char *data, size_t data_len);
 uint64_t okr_chunk_id(const okr_chunk *ch);
 int okr_chunk_size(const okr_chunk *ch);

@@ -26,7 +26,7 @@ struct okr_chunk {
 	atomic_int remaining;     /* messages without a report, and one for okr_produce itself */
 	atomic_int acked;
 	bool orphan;              /* librdkafka may still hold the payload */
-	okr_msg *msgs;            /* heads the block that ends with the data */
+	okr_msg *msgs;            /* behind the records, in the same block; then comes the data */
 	char *data;
 	size_t data_len;
 	okr_rec recs[];
@@ -127,16 +127,13 @@ void *okr_topic(okr_client *c, const char *name, int *code)
 
 static okr_chunk *chunk_new(okr_client *c, uint64_t id, const okr_msg *msgs, int n, const char *data, size_t data_len)
 {
-	okr_chunk *ch = calloc(1, sizeof(*ch) + (size_t)n * sizeof(okr_rec));
-	size_t msgs_len = (size_t)n * sizeof(*msgs);
+	size_t head_len = sizeof(okr_chunk) + (size_t)n * sizeof(okr_rec), msgs_len = (size_t)n * sizeof(*msgs);
+	okr_chunk *ch = okr_block_new(c, head_len + msgs_len + data_len);
 
 	if (!ch)
 		return NULL;
-	ch->msgs = malloc(msgs_len + data_len);
-	if (!ch->msgs) {
-		free(ch);
-		return NULL;
-	}
+	memset(ch, 0, head_len);
+	ch->msgs = (okr_msg *)((char *)ch + head_len);
 	ch->data = (char *)ch->msgs + msgs_len;
 	ch->data_len = data_len;
 	memcpy(ch->msgs, msgs, msgs_len);
@@ -281,18 +278,31 @@ static void produce_run(okr_client *c, struct rd_kafka_topic_s *rkt, okr_chunk *
 	}
 }
 
-okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
+/* leave_out takes the messages from number taken on out of a chunk that okr_produce still holds. */
+static void leave_out(okr_client *c, okr_chunk *ch, int taken)
+{
+	int left = ch->n - taken;
+
+	ch->n = taken;
+	atomic_fetch_sub(&c->outstanding, left);
+	atomic_fetch_sub(&ch->remaining, left);
+}
+
+int okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
                        const okr_msg *msgs, int n, const char *data, size_t data_len)
 {
 	okr_chunk *ch = chunk_new(c, id, msgs, n, data, data_len);
 
+	int i = 0;
+
 	if (!ch)
-		return NULL;
+		return -1;
 	live_add(c, ch);
 	atomic_fetch_add(&c->outstanding, n);
-	for (int i = 0; i < n; ) {
+	while (i < n) {
 		struct rd_kafka_topic_s *rkt = topics[msgs[i].topic];
-		int run = rkt ? plain_run(&msgs[i], n - i) : 0;
+		/* Within a run a message could be taken after one for which the queue was full. */
+		int run = rkt && !c->bounded ? plain_run(&msgs[i], n - i) : 0;
 		int code;
 
 		if (run > 0) {
@@ -301,12 +311,16 @@ okr_chunk *okr_produce(okr_client *c, uint64_t id, void **topics, const int *top
 			continue;
 		}
 		code = rkt ? produce_any(c, rkt, ch, &ch->recs[i], &msgs[i]) : topic_codes[msgs[i].topic];
+		if (code == OKR_ERR_QUEUE_FULL) {
+			leave_out(c, ch, i);
+			break;
+		}
 		if (code)
 			refuse(c, ch, &ch->recs[i], code);
 		i++;
 	}
-	drop_ref(ch);
-	return ch;
+	drop_ref(ch);   /* another thread may free it from here on */
+	return i;
 }
 
 okr_chunk *okr_next_chunk(okr_client *c)
@@ -367,12 +381,6 @@ const char *okr_chunk_data(const okr_chunk *ch, size_t *len)
 	return ch->data;
 }
 
-static void chunk_release(okr_chunk *ch)
-{
-	free(ch->msgs);
-	free(ch);
-}
-
 void okr_chunk_free(okr_chunk *ch)
 {
 	okr_client *c = ch->client;
@@ -384,7 +392,7 @@ void okr_chunk_free(okr_chunk *ch)
 		pthread_mutex_unlock(&c->life_mu);
 		return;
 	}
-	chunk_release(ch);
+	okr_block_free(c, ch);
 }
 
 /* okr_chunks_abandon settles what was never reported: the handle is gone, or it could not
@@ -415,6 +423,6 @@ void okr_orphans_free(okr_client *c)
 		okr_chunk *ch = c->orphans;
 
 		c->orphans = ch->next;
-		chunk_release(ch);
+		okr_block_free(c, ch);
 	}
 }

@@ -44,11 +44,14 @@ func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 	} else {
 		data = (*C.char)(unsafe.Pointer(&emptyData[0]))
 	}
-	ch := C.okr_produce(c.c, C.uint64_t(id), topics, codes,
-		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data)))
-	if ch == nil { // no memory for the chunk: nothing was handed over
+	taken := int(C.okr_produce(c.c, C.uint64_t(id), topics, codes,
+		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data))))
+	switch {
+	case taken < 0: // no memory for the chunk: nothing was handed over
 		c.take(id)
 		refuse(d, b, codeClosed)
+	case taken < len(b.Messages):
+		d.LeaveOut(len(b.Messages) - taken)
 	}
 	return d
 }

@@ -11,11 +11,14 @@ import (
 	"out_kafka_reconnect/test/e2e/embedded/broker"
 )
 
+// unbounded is what lifts the limits of the client's queue, as the plugin does.
+var unbounded = []Property{{"queue.buffering.max.messages", "0"}, {"queue.buffering.max.kbytes", "2147483647"}}
+
 // Messages that are alike go to librdkafka together, and others one by one. Whatever mix a batch has, each
 // topic gets its own in their order, and what is refused in the middle of a run costs nothing but itself.
 func TestProduce_RunsOfAllKinds(t *testing.T) {
 	b := newBroker(t, broker.Options{Topics: map[string]int{"alpha": 1, "beta": 1}})
-	r := openRig(t, b.Addrs()[0], fsm.ConnOpen, Property{"message.max.bytes", "2000"})
+	r := openRig(t, b.Addrs()[0], fsm.ConnOpen, append(unbounded, Property{"message.max.bytes", "2000"})...)
 	batch := numbered("alpha", 0, 1000)
 	batch.Topics = append(batch.Topics, "beta")
 	large := int32(len(batch.Data))

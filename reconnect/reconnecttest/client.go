@@ -2,6 +2,7 @@ package reconnecttest
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -107,10 +108,37 @@ func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 		return d
 	default:
 	}
+	if left := len(q.messages) - c.room(); left > 0 {
+		q.leaveOut(left)
+		if len(q.messages) == 0 {
+			c.mu.Unlock()
+			q.settle(0, nil)
+			return d
+		}
+	}
 	c.queue = append(c.queue, q)
 	c.mu.Unlock()
 	c.wakeAll(false)
 	return d
+}
+
+// room is how many messages the queue takes; mu is held.
+func (c *Client) room() int {
+	if c.n.Queue == 0 {
+		return math.MaxInt
+	}
+	room := c.n.Queue
+	for _, q := range c.queue {
+		room -= len(q.messages)
+	}
+	return room
+}
+
+// leaveOut takes the last n messages out of a batch.
+func (b *batch) leaveOut(n int) {
+	kept := len(b.messages) - n
+	b.messages, b.whole.Messages = b.messages[:kept], b.whole.Messages[:kept]
+	b.delivery.LeaveOut(n)
 }
 
 func messagesOf(b *reconnect.Batch) []Message {

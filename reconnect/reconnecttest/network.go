@@ -46,6 +46,8 @@ type Network struct {
 	AckDelay time.Duration
 	// CloseDelay is how long a client takes to close, whatever it was allowed.
 	CloseDelay time.Duration
+	// Queue is how many messages a client takes at most before it has reported some; 0 is no limit.
+	Queue int
 	// Reject returns why a broker refuses a message for good, or nil to accept it.
 	Reject func(Message) *reconnect.Failure
 

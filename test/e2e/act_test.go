@@ -187,7 +187,8 @@ func (s *scenario) hostCommand(w *words) error {
 	return fmt.Errorf("%q is unknown; allowed: start, stop, kill, reload, run", verb)
 }
 
-// configure writes the host's configuration: from a file of the scenario, or outputs.conf if it has one, or ours.
+// configure writes the host's configuration: from a file of the scenario, or outputs.conf or outputs.yaml
+// if it has one, or ours.
 func (s *scenario) configure(file string) error {
 	conf := rig.Conf{
 		Outputs: rig.DefaultOutputs,
@@ -221,7 +222,11 @@ func (s *scenario) configure(file string) error {
 	outputs := file
 	if outputs == "" {
 		outputs = "outputs.conf"
+		if _, err := os.Stat(filepath.Join(s.dir, "outputs.yaml")); err == nil {
+			outputs = "outputs.yaml"
+		}
 	}
+	conf.YAML = filepath.Ext(outputs) == ".yaml"
 	text, err := os.ReadFile(filepath.Join(s.dir, outputs))
 	switch {
 	case err == nil:

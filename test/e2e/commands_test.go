@@ -35,6 +35,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"retries":     command((*scenario).retries),
 	"rhythm":      command((*scenario).rhythm),
 	"connections": command((*scenario).connections),
+	"telemetry":   command((*scenario).telemetry),
 	"schedule":    command((*scenario).schedule),
 }
 

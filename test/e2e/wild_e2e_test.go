@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"go.yaml.in/yaml/v3"
 
 	"out_kafka_reconnect/plugin/config/configtest"
 	"out_kafka_reconnect/test/e2e/embedded/broker"
 	"out_kafka_reconnect/test/e2e/rig"
+	"out_kafka_reconnect/test/e2e/secure"
 )
 
 // wildRecords is how many records each section in the wild is to deliver.
@@ -24,7 +26,7 @@ const wildRecords = 20
 
 // TestSectionsInTheWild starts all sections as people have them for the built-in output in one host, with the brokers and the
 // registry in it replaced by ours and without their logins: every one delivers, and none complains of anything but what
-// the head of its file expects.
+// the head of its file expects, and their secrets are in no log. The sections in YAML are given to Fluent Bit in YAML.
 func TestSectionsInTheWild(t *testing.T) {
 	sections, err := configtest.Read("../../plugin/config/testdata/wild")
 	if err != nil {
@@ -34,12 +36,23 @@ func TestSectionsInTheWild(t *testing.T) {
 	for _, c := range hosts(t) {
 		t.Run(c.host, func(t *testing.T) {
 			t.Parallel()
-			runWild(t, c, sections)
+			if c.host != "fluent-bit" { // which alone reads YAML
+				runWild(t, c, sections, false)
+				return
+			}
+			isYAML := func(s *configtest.Section) bool { return s.Nodes != nil }
+			classic := slices.DeleteFunc(slices.Clone(sections), isYAML)
+			runWild(t, c, classic, false)
+			inYAML := slices.DeleteFunc(slices.Clone(sections), func(s *configtest.Section) bool { return !isYAML(s) })
+			if len(inYAML) == 0 {
+				t.Error("there is no section in YAML")
+			}
+			runWild(t, c, inYAML, true)
 		})
 	}
 }
 
-func runWild(t *testing.T, c cell, sections []*configtest.Section) {
+func runWild(t *testing.T, c cell, sections []*configtest.Section, inYAML bool) {
 	b, err := broker.New(broker.Options{Kfake: []kfake.Opt{kfake.AllowAutoTopicCreation()}})
 	if err != nil {
 		t.Fatal(err)
@@ -61,13 +74,13 @@ func runWild(t *testing.T, c cell, sections []*configtest.Section) {
 		t.Fatal(err)
 	}
 	defer func() { _ = host.Close() }()
-	var outputs strings.Builder
-	for _, s := range sections {
-		outputs.WriteString(wildOutput(s, b.Addrs()[0], registry.Addr()))
+	conf, err := wildConf(sections, inYAML, b.Addrs()[0], registry.Addr())
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := host.Configure(rig.Conf{Outputs: outputs.String()}); err != nil {
+	if err := host.Configure(conf); err != nil {
 		t.Fatal(err)
 	}
 	err = host.Start(ctx)
@@ -87,17 +100,22 @@ func runWild(t *testing.T, c cell, sections []*configtest.Section) {
 	for _, line := range host.LogLines().Find(0, regexp.MustCompile(`\[error\]`)) {
 		t.Errorf("the host says %s", line.Text)
 	}
+	secrets := slices.Clone(secure.Secrets)
 	for i, s := range sections {
+		secrets = append(secrets, wildSecrets(s)...)
 		checkComplaints(t, host.LogLines(), fmt.Sprintf("kafka_reconnect.%d", i), s)
+	}
+	if err := host.LogLines().Leak(secrets); err != nil {
+		t.Error(err)
 	}
 }
 
-// wildOutput is a section for our brokers.
-func wildOutput(s *configtest.Section, addr, registry string) string {
+// wildKeys are the keys of a section for our brokers, which want no login. Its secrets are where one may have them by mistake.
+func wildKeys(s *configtest.Section, addr, registry string) map[string]string {
 	keys := maps.Collect(s.All())
 	for name := range keys {
 		switch {
-		case strings.HasPrefix(name, "rdkafka.security."), strings.HasPrefix(name, "rdkafka.sasl."), strings.HasPrefix(name, "rdkafka.ssl."),
+		case strings.HasPrefix(name, "aws_msk_iam"), strings.HasPrefix(name, "rdkafka.security."), strings.HasPrefix(name, "rdkafka.sasl."), strings.HasPrefix(name, "rdkafka.ssl."),
 			strings.HasPrefix(name, "match"), name == "rdkafka.enable.ssl.certificate.verification":
 			delete(keys, name)
 		case name == "brokers", name == "rdkafka.bootstrap.servers":
@@ -106,12 +124,55 @@ func wildOutput(s *configtest.Section, addr, registry string) string {
 			keys[name] = "http://" + registry
 		}
 	}
-	keys["name"], keys["alias"], keys["match"] = "kafka_reconnect", s.Name, "*"
-	text := "\n[OUTPUT]\n"
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		text += fmt.Sprintf("    %s %s\n", name, keys[name])
+	if secrets := wildSecrets(s); secrets != nil {
+		keys["headers"] = "source=wild,password=" + strings.Join(secrets, " ")
 	}
-	return text
+	keys["name"], keys["alias"], keys["match"] = "kafka_reconnect", s.Name, "*"
+	return keys
+}
+
+// wildSecrets are the passwords of a section. Some have the name of their variable for a value, and a short one may be
+// anywhere in a log.
+func wildSecrets(s *configtest.Section) []string {
+	const short = 6
+	var secrets []string
+	for name, value := range s.All() {
+		if (strings.Contains(name, "password") || strings.Contains(name, "passwd")) && len(value) > short {
+			secrets = append(secrets, value)
+		}
+	}
+	slices.Sort(secrets)
+	return secrets
+}
+
+// wildConf is the configuration of all sections in one of the forms.
+func wildConf(sections []*configtest.Section, inYAML bool, addr, registry string) (rig.Conf, error) {
+	var text strings.Builder
+	for _, s := range sections {
+		keys := wildKeys(s, addr, registry)
+		if !inYAML {
+			text.WriteString("\n[OUTPUT]\n")
+			for _, name := range slices.Sorted(maps.Keys(keys)) {
+				fmt.Fprintf(&text, "    %s %s\n", name, keys[name])
+			}
+			continue
+		}
+		item := make(map[string]yaml.Node, len(keys))
+		for name, value := range keys {
+			node, ok := s.Nodes[name]
+			if !ok {
+				node = yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle}
+			}
+			node.Value = value // in its own style: on is no text for everybody
+			item[name] = node
+		}
+		list, err := yaml.Marshal([]map[string]yaml.Node{item})
+		if err != nil {
+			return rig.Conf{}, err
+		}
+		text.Write(list)
+	}
+	return rig.Conf{YAML: inYAML, Outputs: text.String()}, nil
 }
 
 // wildDelivered tells which sections have not delivered everything.

@@ -24,6 +24,9 @@ type Section struct {
 	// "#> warning:", "#> refused:" and "#> property:".
 	Warnings, Refused, Properties []string
 
+	// Nodes are the keys and values as they stand in a file in YAML; nil for one in classic form.
+	Nodes map[string]yaml.Node
+
 	keys map[string]string // in small letters
 }
 
@@ -132,7 +135,8 @@ func (s *Section) readYAML(text []byte) error {
 	if n := len(file.Pipeline.Outputs); n != 1 {
 		return fmt.Errorf("has %d outputs; want 1", n)
 	}
-	for key, value := range file.Pipeline.Outputs[0] {
+	s.Nodes = file.Pipeline.Outputs[0]
+	for key, value := range s.Nodes {
 		if err := s.add(key, value.Value); err != nil {
 			return err
 		}

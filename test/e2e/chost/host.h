@@ -213,6 +213,8 @@ struct call_stat {
 enum compat { COMPAT_2_2, COMPAT_5_0, COMPAT_5_1_1 };
 bool compat_parse(const char *s, enum compat *out);
 int64_t compat_coro_stack(enum compat c);
+const char *compat_exports(enum compat c);
+bool exports_load(const char *list);
 
 enum { FLAG_IO_TLS = 2, FLAG_NO_MULTIPLEX = 512, FLAG_SYNCHRONOUS = 2048 };
 
@@ -356,7 +358,7 @@ void report_state(struct event *e);          /* host.mu held */
 
 struct options {
 	char *plugin, *config;       /* absolute paths */
-	const char *script, *compat_name;
+	const char *script, *compat_name, *exports;
 	enum compat compat;
 	bool daemon, dry_run, hot_reload, no_thread_safety;
 };

@@ -276,6 +276,8 @@ static int run(struct pipeline *pl, int commands_fd)
 static int start(int commands_fd)
 {
 	tell_start();
+	if (!exports_load(host.opt.exports))
+		return tell_exit(EXIT_CONFIG, "exports not loaded");
 	struct proxy *proxy = proxy_load(host.opt.plugin, false);
 	if (proxy == NULL)
 		return tell_exit(EXIT_CONFIG, "plugin not loaded");
@@ -301,7 +303,8 @@ static const char usage_text[] =
 	"  -e FILE          the plugin\n"
 	"  -c FILE          configuration, classic format\n"
 	"  --script FILE    read commands from FILE instead of stdin\n"
-	"  --compat VER     structs and stack as of 2.2, 5.0 or 5.1.1 (default)\n"
+	"  --compat VER     structs, stack and exports as of 2.2, 5.0 or 5.1.1 (default)\n"
+	"  --exports LIST   other exports: of pipeline,ingress,telemetry\n"
 	"  --seed N         makes retry times repeatable\n"
 	"  --dry-run        check the configuration, call the exit hooks, end\n"
 	"  -d               daemon: fork after the plugin was opened\n"
@@ -342,6 +345,7 @@ static uint64_t seed_value(const char *s)
 static const struct option long_options[] = {
 	{ "script", required_argument, NULL, 's' },
 	{ "compat", required_argument, NULL, 'v' },
+	{ "exports", required_argument, NULL, 'x' },
 	{ "seed", required_argument, NULL, 'r' },
 	{ "dry-run", no_argument, NULL, 'D' },
 	{ "daemon", no_argument, NULL, 'd' },
@@ -362,6 +366,7 @@ static void options(int argc, char **argv)
 		case 'e': plugin = optarg; break;
 		case 'c': config = optarg; break;
 		case 's': o->script = optarg; break;
+		case 'x': o->exports = optarg; break;
 		case 'r': seed = seed_value(optarg); break;
 		case 'D': o->dry_run = true; break;
 		case 'd': o->daemon = true; break;
@@ -383,6 +388,8 @@ static void options(int argc, char **argv)
 		usage("not understood", argv[optind]);
 	if (plugin == NULL || config == NULL)
 		usage("-e and -c are needed", NULL);
+	if (o->exports == NULL)
+		o->exports = compat_exports(o->compat);
 	o->plugin = file_path(plugin);
 	o->config = file_path(config);
 	random_seed(seed);

@@ -327,6 +327,7 @@ static bool registered(struct proxy *p)
 		p->event_type = d->event_type;
 	if (host.opt.compat >= COMPAT_5_1_1)
 		p->config_map = d->config_map;
+	hlog(LVL_INFO, "[proxy] %s is registered for event types %d", p->name, p->event_type);
 	return true;
 }
 

@@ -94,6 +94,7 @@ func parse(args []string, stderr io.Writer) (broker.Options, error) {
 	})
 	flags.DurationVar(&opts.IdleClose, "idle", 0, "close connections that were idle for so long (default: never)")
 	flags.BoolVar(&opts.AppendTime, "append-time", false, "stamp records with the time of their append")
+	flags.BoolVar(&opts.Discard, "discard", false, "acknowledge records and keep none, for benchmarks")
 	flags.BoolVar(&opts.StartDown, "down", false, "refuse connections until the first start")
 	flags.Func("max-bytes", "largest batch that is taken, message.max.bytes", func(s string) error {
 		opts.Kfake = append(opts.Kfake, kfake.BrokerConfigs(map[string]string{"message.max.bytes": s}))

@@ -192,6 +192,9 @@ func (c *comparison) numbers(b, o string) bool {
 	case fb == fo && math.Signbit(fb) == math.Signbit(fo):
 		return c.because(spelling, significant(o) == significant(strconv.FormatFloat(fo, 'e', -1, 64)))
 	}
+	if c.because(singleDigits, slices.Contains(c.traits.singles, fo) && float32(fb) == float32(fo)) {
+		return true
+	}
 	// Ours is one of the record's own floats, and theirs is what 16 digits leave of it.
 	return c.because(digits, fb != fo && slices.Contains(c.traits.floats, fo) && math.Abs(fb-fo) <= math.Abs(fo)*1e-15)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ type Record struct {
 	Name string
 	// Chunk holds the entries, as Fluent Bit hands them to an output.
 	Chunk []byte
-	// Misfit says that the record does not fit the schema of its section.
+	// Misfit says that the record can't be written as the schema of its section has it.
 	Misfit bool
 }
 
@@ -473,8 +474,19 @@ func typed() []Record {
 	add("inner misfit", true, with("s", named("b", str("x"))))
 	add("field missing at the end", true, typedFields()[:16])
 	add("field missing", true, append(typedFields()[:2:2], typedFields()[4:]...))
-	add("unknown field at the end", true, append(typedFields(), "more", num(1)))
-	add("unknown field first", true, append([]string{"more", num(1)}, typedFields()...))
+	add("unknown field at the end", false, append(typedFields(), "more", num(1)))
+	add("unknown field first", false, append([]string{"more", num(1)}, typedFields()...))
+	for _, at := range []int{8, 14, 16} { // pairs behind it count for the built-in output
+		add(fmt.Sprintf("unknown field before the last %d", (len(typedFields())-at)/2), false, slices.Insert(typedFields(), at, "more", num(1)))
+	}
+	add("unknown field of the name of an inner one", false, append(typedFields(), "a", str("outer")))
+	add("unknown inner field", false, with("s", named("a", str("inner"), "more", num(1))))
+	add("unknown inner field first", false, with("s", named("more", num(1), "a", str("inner"))))
+	add("unknown field and one missing", true, append(typedFields()[:16], "more", num(1)))
+	records = append(records, Record{
+		Name: "key that is no text", Chunk: []byte(entry(dict(append([]string{num(5), num(1)}, keyed(typedFields())...)...))),
+	})
+	add("map key that is no text", false, with("m", dict(num(5), str("x"), str("k"), str("v"))))
 	add("field twice", false, append(typedFields(), "n", num(9)))
 	return records
 }

@@ -18,6 +18,8 @@ const (
 	Same
 	// Better messages differ for listed reasons.
 	Better
+	// Differs is for messages that are neither: which one is right depends on what is around, and our choice is documented.
+	Differs
 	// Worse messages differ without a listed reason.
 	Worse
 )
@@ -30,17 +32,13 @@ type Judgement struct {
 
 // Judge compares what Kafka has of a record from both outputs.
 func Judge(s *Section, r Record, builtin, ours []Message) Judgement {
-	c := &comparison{section: s, traits: traitsOf(r.Chunk), misfit: r.Misfit}
+	c := &comparison{section: s, given: r, traits: traitsOf(r.Chunk)}
 	if !c.messages(builtin, ours) {
 		return Judgement{Verdict: Worse}
 	}
 	j := Judgement{Reasons: c.reasons}
 	for _, reason := range c.reasons {
-		if reason.Same {
-			j.Verdict = max(j.Verdict, Same)
-		} else {
-			j.Verdict = Better
-		}
+		j.Verdict = max(j.Verdict, reason.Verdict)
 	}
 	return j
 }
@@ -48,8 +46,8 @@ func Judge(s *Section, r Record, builtin, ours []Message) Judgement {
 // A comparison collects the reasons for the differences of one record. Its methods return false where they find none.
 type comparison struct {
 	section *Section
+	given   Record
 	traits  traits
-	misfit  bool
 	reasons []*Reason
 }
 
@@ -66,11 +64,11 @@ func (c *comparison) messages(builtin, ours []Message) bool {
 	format := c.section.format()
 	switch {
 	case len(ours) < len(builtin):
-		return len(ours) == 0 && c.because(misfits, format == "avro" && c.misfit)
+		return len(ours) == 0 && format == "avro" && c.because(misfits, c.given.Misfit && c.madeUp(builtin[0].Value))
 	case len(ours) > len(builtin):
 		if len(builtin) == 0 {
 			hard := format == "gelf" && c.traits.gelfTrouble || format == "otlp_proto" && (c.traits.ext || c.traits.oddKey || c.traits.huge) ||
-				format == "avro" && !c.misfit
+				format == "avro" && !c.given.Misfit
 			return c.because(rescued, hard && c.readable(ours[0].Value))
 		}
 		for _, m := range ours[len(builtin):] {
@@ -129,7 +127,7 @@ func (c *comparison) address(b, o *Message) bool {
 	case !moved.sameAddress(b):
 		return false
 	case o.Topic == byDefault:
-		return c.because(topicNames, !legal(b.Topic) || c.traits.control)
+		return c.because(topicNames, !legal(b.Topic)) || c.because(topicEnds, c.traits.control)
 	case b.Topic == byDefault:
 		return c.because(topicBegins, legal(o.Topic) && strings.HasPrefix(byDefault, o.Topic))
 	}

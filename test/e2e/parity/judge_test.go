@@ -31,7 +31,8 @@ func TestJudge(t *testing.T) {
 		{"another order", jsonSection, text, value(`{"v":1,"w":2}`), value(`{"w":2,"v":1}`), Worse, nil},
 		{"no JSON of ours", jsonSection, named("v", double(1)), value(`{"v":1.0}`), value(`{"v":1.0`), Worse, nil},
 		{"another number", jsonSection, named("v", double(0.1)), value(`{"v":0.1}`), value(`{"v":0.2}`), Worse, nil},
-		{"more digits", jsonSection, named("v", single(0.1)), value(`{"v":0.1000000014901161}`), value(`{"v":0.10000000149011612}`), Better, []*Reason{digits}},
+		{"more digits", jsonSection, named("v", single(0.1)), value(`{"v":0.1000000014901161}`), value(`{"v":0.10000000149011612}`), Same, []*Reason{singleDigits}},
+		{"another number in 16 digits", jsonSection, named("v", double(0.30000000000000004)), value(`{"v":0.3}`), value(`{"v":0.30000000000000004}`), Better, []*Reason{digits}},
 		{"made-up digits", jsonSection, named("v", single(0.1)), value(`{"v":0.1000000014901161}`), value(`{"v":0.10000000149011613}`), Worse, nil},
 		{"fewer digits", jsonSection, named("v", single(0.1)), value(`{"v":0.10000000149011612}`), value(`{"v":0.1000000014901161}`), Worse, nil},
 		{"NaN", jsonSection, named("v", double(1)), value(`{"v":nan}`), value(`{"v":null}`), Worse, nil},
@@ -50,7 +51,8 @@ func TestJudge(t *testing.T) {
 		{"quotes lost", gelf, named("v", list(str(`"`))), value(`{"_v":"""}`), value(`{"_v":""}`), Worse, nil},
 		{"raw is raw", raw, text, value("a"), value("b"), Worse, nil},
 		{"another topic", jsonSection, text, []m{{Topic: "t"}}, []m{{Topic: "u"}}, Worse, nil},
-		{"illegal topic", jsonSection, text, []m{{Topic: "a/b"}}, []m{{Topic: "t"}}, Better, []*Reason{topicNames}},
+		{"illegal topic", jsonSection, text, []m{{Topic: "a/b"}}, []m{{Topic: "t"}}, Differs, []*Reason{topicNames}},
+		{"topic cut at a NUL", jsonSection, named("v", str("a\x00b")), []m{{Topic: "a"}}, []m{{Topic: "t"}}, Better, []*Reason{topicEnds}},
 		{"a legal topic missed", jsonSection, text, []m{{Topic: "ab"}}, []m{{Topic: "t"}}, Worse, nil},
 		{"no key", jsonSection, text, []m{{Topic: "t", Key: []byte{}}}, []m{{Topic: "t"}}, Worse, nil},
 		{"another partition", jsonSection, text, []m{{Topic: "t", Key: []byte("k"), Partition: 1}}, []m{{Topic: "t", Key: []byte("k")}}, Worse, nil},
@@ -61,6 +63,51 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j := Judge(&tt.section, Record{Name: "r", Chunk: []byte(entry(tt.body))}, tt.builtin, tt.ours)
+			if j.Verdict != tt.want || !slices.Equal(j.Reasons, tt.reasons) {
+				t.Errorf("verdict %d, reasons %v; want %d, %v", j.Verdict, j.Reasons, tt.want, tt.reasons)
+			}
+		})
+	}
+}
+
+// Where the built-in output's message says what the record says, nothing is not better.
+func TestJudge_AvroMisfits(t *testing.T) {
+	section := Section{Name: "t", Keys: []Key{
+		{"format", "avro"},
+		{"schema_id", "258"},
+		{"schema_str", `{"type":"record","name":"r","fields":[{"name":"a","type":"string"},{"name":"b","type":"int"}]}`},
+	}}
+	a, x, b := []string{"a", str("t")}, []string{"x", num(7)}, []string{"b", num(1)}
+	const head, whole, half, broken = "\x00\x00\x00\x01\x02", "\x02t\x02", "\x02t\x00", "\x02"
+	tests := []struct {
+		name          string
+		fields        []string
+		misfit        bool
+		builtin, ours string // without the head; empty is no message
+		want          Verdict
+		reasons       []*Reason
+	}{
+		{"whole, nothing of ours", slices.Concat(a, b), true, whole, "", Worse, nil},
+		{"unknown at the end, nothing of ours", slices.Concat(a, b, x), true, whole, "", Worse, nil},
+		{"made up, nothing of ours", a, true, half, "", Better, []*Reason{misfits}},
+		{"made up, but no misfit", a, false, half, "", Worse, nil},
+		{"unreadable, nothing of ours", slices.Concat(a, b), true, broken, "", Better, []*Reason{misfits}},
+		{"only ours", slices.Concat(x, a, b), false, "", whole, Better, []*Reason{rescued}},
+		{"only ours, of a misfit", slices.Concat(x, a), true, "", half, Worse, nil},
+		{"more of ours", slices.Concat(a, x, b), false, half, whole, Better, []*Reason{unknown}},
+		{"more of ours, nothing unknown", slices.Concat(a, b), false, half, whole, Worse, nil},
+		{"less of ours", slices.Concat(a, x, b), false, whole, half, Worse, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			messages := func(value string) []Message {
+				if value == "" {
+					return nil
+				}
+				return []Message{{Topic: "t", Value: []byte(head + value)}}
+			}
+			r := Record{Name: "r", Chunk: []byte(entry(named(slices.Clone(tt.fields)...))), Misfit: tt.misfit}
+			j := Judge(&section, r, messages(tt.builtin), messages(tt.ours))
 			if j.Verdict != tt.want || !slices.Equal(j.Reasons, tt.reasons) {
 				t.Errorf("verdict %d, reasons %v; want %d, %v", j.Verdict, j.Reasons, tt.want, tt.reasons)
 			}

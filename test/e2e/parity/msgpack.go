@@ -29,11 +29,14 @@ func list(values ...string) string { return join(chunktest.Array(nil, len(values
 func dict(pairs ...string) string { return join(chunktest.Map(nil, len(pairs)/2), pairs) }
 
 // named is a map whose keys are texts.
-func named(pairs ...string) string {
+func named(pairs ...string) string { return dict(keyed(pairs)...) }
+
+// keyed makes texts of the names before the values.
+func keyed(pairs []string) []string {
 	for i := 0; i < len(pairs); i += 2 {
 		pairs[i] = str(pairs[i])
 	}
-	return dict(pairs...)
+	return pairs
 }
 
 func join(head []byte, parts []string) string {

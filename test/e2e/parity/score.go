@@ -68,10 +68,11 @@ func (s *Score) Unused() (unused []string) {
 // Markdown is the table, and the reasons behind it.
 func (s *Score) Markdown() string {
 	var b strings.Builder
-	b.WriteString("| section | records | equal | same | better | worse | reasons |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| section | records | equal | same | better | differs | worse | reasons |\n|---|---|---|---|---|---|---|---|\n")
 	var sum [Worse + 1]int
 	row := func(name string, v [Worse + 1]int, reasons string) {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %s |\n", name, v[Equal]+v[Same]+v[Better]+v[Worse], v[Equal], v[Same], v[Better], v[Worse], reasons)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %s |\n",
+			name, v[Equal]+v[Same]+v[Better]+v[Differs]+v[Worse], v[Equal], v[Same], v[Better], v[Differs], v[Worse], reasons)
 	}
 	for _, one := range s.sections {
 		var names []string
@@ -87,10 +88,7 @@ func (s *Score) Markdown() string {
 	row("all", sum, "")
 	b.WriteString("\n| reason | records | |\n|---|---|---|\n")
 	for _, r := range slices.SortedFunc(slices.Values(allReasons), func(a, b *Reason) int { return cmp.Compare(a.Name, b.Name) }) {
-		kind := ""
-		if r.Same {
-			kind = " (same)"
-		}
+		kind := map[Verdict]string{Same: " (same)", Differs: " (differs)"}[r.Verdict]
 		fmt.Fprintf(&b, "| %s%s | %d | %s |\n", r.Name, kind, s.reasons[r], r.Text)
 	}
 	return b.String()

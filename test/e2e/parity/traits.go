@@ -16,7 +16,8 @@ type traits struct {
 	oddFloat    bool // NaN or infinite
 	single      bool // a float of 32 bits
 	float       bool
-	floats      []float64
+	floats      []float64 // of 32 bits too
+	singles     []float64
 	huge        bool // an integer above 2^63
 	textInList  bool
 	mapInList   bool
@@ -75,7 +76,9 @@ func (t *traits) value(b []byte, pos, depth int, inList bool) int {
 		f := h.Float()
 		t.float = true
 		t.oddFloat = t.oddFloat || f-f != 0
-		t.single = t.single || b[start] == 0xca
+		if b[start] == 0xca {
+			t.single, t.singles = true, append(t.singles, f)
+		}
 		t.floats = append(t.floats, f)
 		t.gelfTrouble = t.gelfTrouble || math.Abs(f) > 1e250
 	case chunk.Array:

@@ -72,11 +72,14 @@ const chostInput = `[INPUT]
 
 // Configure implements Host.
 func (h *chost) Configure(c Conf) error {
+	if c.YAML {
+		return errors.New("configuring the C host: it reads no YAML")
+	}
 	text, err := c.render(h.storage(), nil, chostInput)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(h.conf(), []byte(text), 0o644)
+	return h.writeConf(c.file(), text)
 }
 
 // SecondOutput implements Host.

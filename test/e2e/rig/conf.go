@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
-// A Conf is a host's configuration in classic format. The rig brings [SERVICE] and [INPUT].
+// A Conf is a host's configuration. The rig brings [SERVICE] and [INPUT].
 type Conf struct {
+	// YAML tells that Outputs are the items of pipeline.outputs in YAML, and has the whole file in that form. Only the real
+	// Fluent Bit reads it.
+	YAML bool
 	// Service holds further lines of [SERVICE]; they win over ours.
 	Service string
 	// Outputs are the [OUTPUT] sections.
@@ -40,6 +43,14 @@ func service(dir string) map[string]string {
 	}
 }
 
+// file is the name of the configuration in its form, by which Fluent Bit knows it.
+func (c Conf) file() string {
+	if c.YAML {
+		return "host.yaml"
+	}
+	return "host.conf"
+}
+
 // render returns the file. Own are further keys of [SERVICE], input is the section of that name.
 func (c Conf) render(storage string, own map[string]string, input string) (string, error) {
 	keys := service(storage)
@@ -55,6 +66,9 @@ func (c Conf) render(storage string, own map[string]string, input string) (strin
 		}
 		keys[strings.ToLower(key)] = strings.TrimSpace(value)
 	}
+	if c.YAML {
+		return c.renderYAML(keys, input), nil
+	}
 	var b strings.Builder
 	b.WriteString("[SERVICE]\n")
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -62,6 +76,31 @@ func (c Conf) render(storage string, own map[string]string, input string) (strin
 	}
 	b.WriteString("\n" + input + "\n" + c.expand(c.Outputs))
 	return b.String(), nil
+}
+
+// renderYAML writes the same in YAML; input is in classic format.
+func (c Conf) renderYAML(keys map[string]string, input string) string {
+	var b strings.Builder
+	b.WriteString("service:\n")
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		fmt.Fprintf(&b, "  %s: %q\n", key, keys[key])
+	}
+	b.WriteString("pipeline:\n  inputs:\n")
+	bullet := "-"
+	for line := range strings.Lines(input) {
+		key, value, found := strings.Cut(strings.TrimSpace(line), " ")
+		if !found { // [INPUT], or nothing
+			bullet = "-"
+			continue
+		}
+		fmt.Fprintf(&b, "    %s %s: %q\n", bullet, key, value)
+		bullet = " "
+	}
+	b.WriteString("  outputs:\n")
+	for line := range strings.Lines(c.expand(c.Outputs)) {
+		b.WriteString("    " + line)
+	}
+	return b.String()
 }
 
 // named is a name in a text. A bare $name is left alone: that is a field of a record in the language of the plugin.

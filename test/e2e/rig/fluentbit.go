@@ -78,7 +78,7 @@ func (h *fluentBit) Configure(c Conf) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(h.conf(), []byte(text), 0o644)
+	return h.writeConf(c.file(), text)
 }
 
 // SecondOutput implements Host. A file shows each flush by its growth.
@@ -305,34 +305,34 @@ func (h *fluentBit) endRate() error {
 	return err
 }
 
-var reloaded = regexp.MustCompile(`\[reload\] (start everything|.*Reloading is halted)`)
-
-// reloadOver is what it says when the new pipeline runs; it refuses a further reload until then.
-var reloadOver = regexp.MustCompile(`\[reload\] successful reload done`)
+var reloaded = regexp.MustCompile(`\[reload\] (start everything|.*Reloading is halted)|reloading in progress`)
 
 // Reload implements Host.
 func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
-	begin, from := time.Now(), h.log.Len()
 	if !h.Running() {
 		return 0, fmt.Errorf("reloading: %w", errNotRunning)
 	}
 	h.reloading.Store(true)
 	defer h.reloading.Store(false)
-	if err := h.process.signal(syscall.SIGHUP); err != nil {
-		return 0, err
+	for {
+		begin, from := time.Now(), h.log.Len()
+		if err := h.process.signal(syscall.SIGHUP); err != nil {
+			return 0, err
+		}
+		line, err := h.log.Wait(ctx, from, reloaded)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("reloading: %w", err)
+		case strings.Contains(line.Text, "halted"):
+			return time.Since(begin), ErrRefused
+		case strings.Contains(line.Text, "start everything"):
+			return time.Since(begin), h.waitReady(ctx, "reloading")
+		}
+		// The last reload is not over yet, though the new pipeline runs.
+		if err := pause(ctx, askEvery); err != nil {
+			return 0, fmt.Errorf("reloading: %w", err)
+		}
 	}
-	line, err := h.log.Wait(ctx, from, reloaded)
-	if err != nil {
-		return 0, fmt.Errorf("reloading: %w", err)
-	}
-	if strings.Contains(line.Text, "halted") {
-		return time.Since(begin), ErrRefused
-	}
-	took := time.Since(begin)
-	if _, err := h.log.Wait(ctx, from, reloadOver); err != nil {
-		return took, fmt.Errorf("reloading: %w", err)
-	}
-	return took, h.waitReady(ctx, "reloading")
 }
 
 // Stop implements Host. A rate ends first: what is posted to a host that stops is in doubt.

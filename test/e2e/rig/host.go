@@ -79,7 +79,7 @@ type Counts struct {
 
 // HostOptions says what NewHost makes.
 type HostOptions struct {
-	// Program is the host, Plugin the library with the plugin.
+	// Program is the host, Plugin the library with the plugin; without one Fluent Bit runs alone.
 	Program, Plugin string
 	// Dir holds the configuration, the stored chunks and what else the host writes. It stays.
 	Dir string
@@ -107,6 +107,7 @@ type base struct {
 	opts    HostOptions
 	log     Log
 	process *process // the current run, or the last one
+	conf    string   // the path of the configuration
 }
 
 // ErrRefused is the error of a reload whose configuration the host refuses; it runs on.
@@ -128,7 +129,16 @@ func (b *base) PID() int {
 	return b.process.cmd.Process.Pid
 }
 
-func (b *base) conf() string    { return filepath.Join(b.opts.Dir, "host.conf") }
+// writeConf writes the configuration. A host that runs reads the file again that it was started with.
+func (b *base) writeConf(name, text string) error {
+	path := filepath.Join(b.opts.Dir, name)
+	if b.Running() && path != b.conf {
+		return fmt.Errorf("configuring the host: it runs with %s and can't go on with %s", b.conf, path)
+	}
+	b.conf = path
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
 func (b *base) storage() string { return filepath.Join(b.opts.Dir, "storage") }
 
 // launch runs the program.
@@ -136,7 +146,10 @@ func (b *base) launch(args []string, stdin *os.File, stdout func(string)) error 
 	if b.Running() {
 		return errors.New("starting the host: it runs already")
 	}
-	args = append([]string{"-e", b.opts.Plugin, "-c", b.conf()}, args...)
+	args = append([]string{"-c", b.conf}, args...)
+	if b.opts.Plugin != "" {
+		args = append([]string{"-e", b.opts.Plugin}, args...)
+	}
 	cmd := exec.Command(b.opts.Program, args...)
 	if b.opts.Names != nil {
 		cmd = b.opts.Names.wrap(cmd)

@@ -245,6 +245,20 @@ func TestConf_Render(t *testing.T) {
 	if strings.Contains(got, "grace 5") {
 		t.Error("the scenario's grace did not win")
 	}
+	c.YAML, c.Outputs = true, "- name: kafka_reconnect\n  brokers: ${BROKERS}\n"
+	got, err = c.render("/store", nil, "[INPUT]\n    name http\n    tag app\n\n[INPUT]\n    name forward\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"service:\n", "\n  grace: \"9\"\n",
+		"pipeline:\n  inputs:\n    - name: \"http\"\n      tag: \"app\"\n    - name: \"forward\"\n" +
+			"  outputs:\n    - name: kafka_reconnect\n      brokers: b:1\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
 	if _, err := (Conf{Service: "alone"}).render("", nil, ""); err == nil {
 		t.Error("a key without a value is no error")
 	}

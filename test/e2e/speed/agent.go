@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"out_kafka_reconnect/test/e2e/secure"
 )
 
 // agent is a running Fluent Bit.
@@ -57,6 +59,16 @@ func (a *agent) stop() error {
 	<-a.ended
 	if a.err != nil {
 		return fmt.Errorf("stopping Fluent Bit: %w; its log:\n%s", a.err, a.log)
+	}
+	return a.leak()
+}
+
+// leak looks for secrets in its log.
+func (a *agent) leak() error {
+	for i, secret := range secure.Secrets {
+		if bytes.Contains(a.log.Bytes(), []byte(secret)) {
+			return fmt.Errorf("the log of Fluent Bit holds secret %d", i)
+		}
 	}
 	return nil
 }

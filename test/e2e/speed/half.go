@@ -214,6 +214,7 @@ func clientSettings(s settings) []rdkafka.Property {
 		{Name: "compression.codec", Value: s.codec},
 		{Name: "enable.idempotence", Value: "true"},
 		{Name: "queue.buffering.max.messages", Value: "0"},
+		{Name: "queue.buffering.max.kbytes", Value: "2147483647"},
 	}
 }
 

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // A report is the figures of one run of this command, every round on its own.
@@ -90,20 +91,7 @@ func (p produce) String() string {
 }
 
 func newReport(fluentBit string) *report {
-	model := "unknown processor"
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(info)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return &report{
-		Day:       time.Now().Format("2 January 2006"),
-		Machine:   fmt.Sprintf("%s, %d processors, %s, %s/%s", model, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
-		FluentBit: fluentBit,
-	}
+	return &report{Day: time.Now().Format("2 January 2006"), Machine: rig.Machine(), FluentBit: fluentBit}
 }
 
 func readReport(path string) (*report, error) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"out_kafka_reconnect/test/e2e/secure"
 )
 
 func TestParse_SaysWhatIsWrong(t *testing.T) {
@@ -118,5 +120,16 @@ func TestReport_RatiosOfMedians(t *testing.T) {
 	}
 	if strings.Contains(text, "NaN") {
 		t.Errorf("a figure is none:\n%s", text)
+	}
+}
+
+func TestAgent_Leak(t *testing.T) {
+	a := &agent{log: bytes.NewBufferString("[info] settings=\"password=***\"\n")}
+	if err := a.leak(); err != nil {
+		t.Error(err)
+	}
+	a.log.WriteString("[debug] sasl.password = " + secure.Password + "\n")
+	if err := a.leak(); err == nil || strings.Contains(err.Error(), secure.Password) {
+		t.Errorf("got %v; want an error without the secret", err)
 	}
 }

@@ -32,6 +32,9 @@ type Options struct {
 	// LogAppendTime does. kfake does not fix the checksum of such a batch: consumers that check it (franz-go does
 	// unless told otherwise; package audit and librdkafka do not) refuse it.
 	AppendTime bool
+	// Discard makes the broker acknowledge records without keeping them, for benchmarks. It does not
+	// go with AppendTime.
+	Discard bool
 	// StartDown makes New leave the ports shut until Start.
 	StartDown bool
 	// Kfake is handed to kfake as it is, for TLS, SASL, broker configs or automatic topics.
@@ -49,6 +52,8 @@ type Broker struct {
 	topics []string // guarded by mu; kfake cannot list them
 	fault  fault    // guarded by mu
 	faulty bool     // guarded by mu; kfake asks us about each produce request
+
+	discarded int64 // guarded by mu; records so far
 }
 
 // New makes a broker and, unless told otherwise, starts it. Close ends it.
@@ -78,6 +83,9 @@ func New(opts Options) (*Broker, error) {
 	b.cluster = cluster
 	if opts.AppendTime {
 		cluster.ControlKey(int16(kmsg.Produce), stampAppendTime)
+	}
+	if opts.Discard {
+		cluster.ControlKey(int16(kmsg.Produce), b.discardProduce)
 	}
 	if err := b.prepare(opts); err != nil {
 		b.Close()

@@ -36,14 +36,22 @@ func (b *Broker) refuseProduce(req kmsg.Request) (kmsg.Response, error, bool) {
 
 // produceError answers every partition of a produce request with one code.
 func produceError(req kmsg.Request, code int16) kmsg.Response {
+	return answerProduce(req, func(_ *kmsg.ProduceRequestTopicPartition, out *kmsg.ProduceResponseTopicPartition) {
+		out.ErrorCode = code
+	})
+}
+
+// answerProduce answers a produce request; fill does so for each partition.
+func answerProduce(req kmsg.Request, fill func(*kmsg.ProduceRequestTopicPartition, *kmsg.ProduceResponseTopicPartition)) kmsg.Response {
 	in := req.(*kmsg.ProduceRequest)
 	out := in.ResponseKind().(*kmsg.ProduceResponse)
 	for _, t := range in.Topics {
 		rt := kmsg.NewProduceResponseTopic()
 		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		for _, p := range t.Partitions {
+		for i := range t.Partitions {
 			rp := kmsg.NewProduceResponseTopicPartition()
-			rp.Partition, rp.ErrorCode = p.Partition, code
+			rp.Partition = t.Partitions[i].Partition
+			fill(&t.Partitions[i], &rp)
 			rt.Partitions = append(rt.Partitions, rp)
 		}
 		out.Topics = append(out.Topics, rt)

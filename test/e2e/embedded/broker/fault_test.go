@@ -85,6 +85,16 @@ func TestBroker_FailsProduceRequests(t *testing.T) {
 	}
 }
 
+func TestBroker_DiscardsWhatItAcknowledges(t *testing.T) {
+	b := newBroker(t, Options{Topics: map[string]int{"app": 1}, Discard: true})
+	client := newClient(t, b)
+	produce(t, client, "one")
+	produce(t, client, "two")
+	if n := b.Topics()["app"][0]; n != 0 || b.discarded != 2 {
+		t.Errorf("%d records are kept, %d were discarded", n, b.discarded)
+	}
+}
+
 func TestBroker_ReadsSlowly(t *testing.T) {
 	b := newBroker(t, Options{Topics: map[string]int{"app": 1}})
 	client := newClient(t, b, kgo.ProducerBatchCompression(kgo.NoCompression()))

@@ -1,0 +1,63 @@
+package rdkafka
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"out_kafka_reconnect/reconnect"
+	"out_kafka_reconnect/reconnect/fsm"
+)
+
+// own is the memory of this process that is in no file, in MiB.
+func own(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int
+		if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &kib); err == nil {
+			return kib >> 10
+		}
+	}
+	t.Fatal("there is no RssAnon")
+	return 0
+}
+
+// Large chunks lie in memory of their own, which is the system's again when the client is closed.
+func TestClient_GivesTheMemoryOfChunksBack(t *testing.T) {
+	const chunks, each = 64, 1 << 20
+	c, err := open(Options{Properties: []Property{{"bootstrap.servers", "127.0.0.1:1"}, {"queue.buffering.max.messages", "0"}}}, 1, nil, fsm.ConnShut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := &reconnect.Batch{
+		Topics: []string{"alpha"}, Data: make([]byte, each),
+		Messages: []reconnect.Message{{Partition: reconnect.PartitionAny, KeyLen: reconnect.NoKey, ValLen: each / 2}},
+	}
+	before := own(t)
+	for range chunks {
+		c.Produce(batch)
+	}
+	if held := own(t) - before; held < chunks {
+		t.Errorf("%d MiB for %d chunks of a MiB: they are not where they are looked for", held, chunks)
+	}
+	if err := c.Close(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		debug.FreeOSMemory() // what was not acknowledged came back as Go's
+		left := own(t) - before
+		if left < chunks/4 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d MiB are left", left)
+		}
+	}
+}
