@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -162,4 +163,9 @@ func Thousands(n int) string {
 // Tenths rounds to a tenth, and never to "-0.0".
 func Tenths(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10+0, 'f', 1, 64)
+}
+
+// Median is the middle one of some values, the upper one of two.
+func Median(values []float64) float64 {
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }

@@ -17,3 +17,10 @@ func TestTenths(t *testing.T) {
 		}
 	}
 }
+
+func TestMedian(t *testing.T) {
+	values := []float64{3, 1, 2, 9}
+	if got := Median(values); got != 3 || values[0] != 3 {
+		t.Errorf("%v of %v", got, values)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"out_kafka_reconnect/test/chart"
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
@@ -74,7 +75,7 @@ func (b *bench) host(ctx context.Context, o output, brokers []string, tally *rig
 	}
 	err = h.Configure(rig.Conf{
 		Service: "log_level warn\nscheduler.cap 2\n",
-		Outputs: "[OUTPUT]\n    match *\n    " + strings.ReplaceAll(strings.TrimSpace(o.lines), "\n", "\n    ") + "\n",
+		Outputs: outputSection(o.lines),
 		Vars:    map[string]string{"BROKERS": strings.Join(brokers, ",")},
 	})
 	if err == nil {
@@ -85,6 +86,11 @@ func (b *bench) host(ctx context.Context, o output, brokers []string, tally *rig
 		return nil, nil, err
 	}
 	return h, done, nil
+}
+
+// outputSection is the section of these lines.
+func outputSection(lines string) string {
+	return "[OUTPUT]\n    match *\n    " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n    ") + "\n"
 }
 
 // A start is the time until the host takes records.
@@ -107,8 +113,8 @@ func (b *bench) starts(ctx context.Context, r *report) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	conf := filepath.Join(dir, "host.conf")
-	text := "[SERVICE]\n    flush 1\n    grace 1\n    log_level warn\n[OUTPUT]\n    match *\n    " +
-		strings.ReplaceAll(strings.NewReplacer("${BROKERS}", "127.0.0.1:1").Replace(strings.TrimSpace(oursLines)), "\n", "\n    ") + "\n"
+	text := "[SERVICE]\n    flush 1\n    grace 1\n    log_level warn\n" +
+		outputSection(strings.ReplaceAll(oursLines, "${BROKERS}", "127.0.0.1:1"))
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return err
 	}
@@ -120,7 +126,7 @@ func (b *bench) starts(ctx context.Context, r *report) error {
 		}
 		loads, inits = append(loads, load), append(inits, init)
 	}
-	s := start{Output: ours, Load: median(loads), Init: median(inits)}
+	s := start{Output: ours, Load: chart.Median(loads), Init: chart.Median(inits)}
 	r.Starts = append(r.Starts, s)
 	b.say("%s", s)
 	return nil
@@ -138,11 +144,10 @@ func (b *bench) startOnce(ctx context.Context, conf string) (load, init float64,
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var e struct {
-			Event, Fn string
-			T         float64
-			US        float64
+			Fn    string
+			T, US float64
 		}
-		if json.Unmarshal(renamed(lines.Bytes()), &e) != nil {
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
 			continue
 		}
 		switch e.Fn {
@@ -159,11 +164,6 @@ func (b *bench) startOnce(ctx context.Context, conf string) (load, init float64,
 		return 0, 0, fmt.Errorf("it tells of no start")
 	}
 	return load, init, nil
-}
-
-// renamed gives the member that says which event it is its full name.
-func renamed(line []byte) []byte {
-	return []byte(strings.Replace(string(line), `"ev":`, `"event":`, 1))
 }
 
 // An idle is a host with nothing to do.
@@ -228,14 +228,14 @@ func (b *bench) idle(ctx context.Context, o output, broker *rig.Embedded) (i idl
 	if err := h.Log(ctx, 100); err != nil {
 		return i, err
 	}
-	if err := pause(ctx, settles); err != nil {
+	if err := rig.Pause(ctx, settles); err != nil {
 		return i, err
 	}
 	before, err := runtimeOf(h.PID())
 	if err != nil {
 		return i, err
 	}
-	if err := pause(ctx, idleFor); err != nil {
+	if err := rig.Pause(ctx, idleFor); err != nil {
 		return i, err
 	}
 	after, err := runtimeOf(h.PID())
@@ -246,9 +246,9 @@ func (b *bench) idle(ctx context.Context, o output, broker *rig.Embedded) (i idl
 	if err != nil {
 		return i, err
 	}
-	i.MiB, i.Thread, i.CPU = mebibytes(res.Memory), res.Threads, 100*(after-before).Seconds()/idleFor.Seconds()
-	i.Own, err = ownOf(h.PID())
-	return i, err
+	i.MiB, i.Own, i.Thread = rig.MiB(res.Memory), rig.MiB(res.Anonymous), res.Threads
+	i.CPU = 100 * (after - before).Seconds() / idleFor.Seconds()
+	return i, nil
 }
 
 // runtimeOf is how long the threads of a process have run so far, to the nanosecond: a hundredth of a second, as
@@ -272,31 +272,4 @@ func runtimeOf(pid int) (time.Duration, error) {
 		sum += time.Duration(n)
 	}
 	return sum, nil
-}
-
-// ownOf is what a process holds that is in no file, in MiB.
-func ownOf(pid int) (float64, error) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
-			return kib / 1024, err
-		}
-	}
-	return 0, fmt.Errorf("process %d has no RssAnon", pid)
-}
-
-func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
-
-// pause waits unless the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"out_kafka_reconnect/plugin"
 	"out_kafka_reconnect/test/e2e/kafka/freeport"
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 const (
@@ -116,7 +117,7 @@ func flameGraph(ctx context.Context, path string) (page string, err error) {
 		if err == nil {
 			return page, os.WriteFile(page, body, 0o644)
 		}
-		if pause(ctx, 50*time.Millisecond) != nil { // it was not up yet
+		if rig.Pause(ctx, 50*time.Millisecond) != nil { // it was not up yet
 			return "", fmt.Errorf("asking go tool pprof for the flame graph of %s: %w", path, err)
 		}
 	}

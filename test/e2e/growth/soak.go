@@ -82,7 +82,7 @@ func (b *bench) soak(ctx context.Context, o output) (s soak, err error) {
 		return s, err
 	}
 	defer done()
-	if err := pause(ctx, settles); err != nil {
+	if err := rig.Pause(ctx, settles); err != nil {
 		return s, err
 	}
 	if s.Before, err = b.resident(h); err != nil {
@@ -91,7 +91,7 @@ func (b *bench) soak(ctx context.Context, o output) (s soak, err error) {
 	if err := h.LogShaped(ctx, soakRecords, rig.Shape{Size: soakSize}); err != nil {
 		return s, err
 	}
-	if err := pause(ctx, settles); err != nil {
+	if err := rig.Pause(ctx, settles); err != nil {
 		return s, err
 	}
 	if s.Waiting, err = b.resident(h); err != nil {
@@ -102,22 +102,16 @@ func (b *bench) soak(ctx context.Context, o output) (s soak, err error) {
 	}
 	began := time.Now()
 	for s.Delivered && broker.Delivered() < soakRecords {
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := rig.Pause(ctx, 100*time.Millisecond); err != nil {
 			return s, fmt.Errorf("%d of %d records: %w", broker.Delivered(), soakRecords, err)
 		}
 	}
 	s.Seconds = time.Since(began).Seconds()
-	if err := pause(ctx, soakQuiet); err != nil {
-		return s, err
-	}
-	if s.After, err = b.resident(h); err != nil {
-		return s, err
-	}
-	if s.Own, err = ownOf(h.PID()); err != nil {
+	if err := rig.Pause(ctx, soakQuiet); err != nil {
 		return s, err
 	}
 	res, err := rig.ResourcesOf(h.PID())
-	s.Peak = mebibytes(res.Peak)
+	s.After, s.Own, s.Peak = rig.MiB(res.Memory), rig.MiB(res.Anonymous), rig.MiB(res.Peak)
 	if err == nil && s.Delivered {
 		result, failed := tally.Compare(ctx, audit.Options{Brokers: broker.AuditAddrs(), Topic: rig.Topic})
 		if failed != nil {
@@ -131,5 +125,5 @@ func (b *bench) soak(ctx context.Context, o output) (s soak, err error) {
 // resident is what the host holds, in MiB.
 func (b *bench) resident(h rig.Host) (float64, error) {
 	res, err := rig.ResourcesOf(h.PID())
-	return mebibytes(res.Memory), err
+	return rig.MiB(res.Memory), err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // A meter reads the plugin's own counters once a second, so that they can be compared with the audit.
@@ -55,7 +57,7 @@ func (m *meter) watch(ctx context.Context) {
 		if s, err := m.read(ctx); err == nil { // there is none while the agent is away
 			m.samples = append(m.samples, s)
 		}
-		if pause(ctx, time.Second) != nil {
+		if rig.Pause(ctx, time.Second) != nil {
 			return
 		}
 	}

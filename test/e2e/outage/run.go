@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // A Run is one fault.
@@ -81,7 +83,7 @@ func outage(fault Step, length time.Duration, end Step, meanwhile ...Step) Step 
 				return err
 			}
 		}
-		if err := pause(ctx, length-time.Since(began)); err != nil {
+		if err := rig.Pause(ctx, length-time.Since(began)); err != nil {
 			return err
 		}
 		o.Back = time.Now()
@@ -117,16 +119,7 @@ func all(steps ...Step) Step {
 
 // wait lets time pass.
 func wait(d time.Duration) Step {
-	return func(ctx context.Context, _ *world) error { return pause(ctx, d) }
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return func(ctx context.Context, _ *world) error { return rig.Pause(ctx, d) }
 }
 
 // connected waits until the plugin says that the last outage is over. The line may be a second late.
@@ -264,7 +257,7 @@ func settle(ctx context.Context, w *world) error {
 	if err := w.delivered(ctx, w.tally.Accepted(), settlePatience); err != nil {
 		return err
 	}
-	if err := pause(ctx, quiet); err != nil {
+	if err := rig.Pause(ctx, quiet); err != nil {
 		return err
 	}
 	h, err := w.harvest(ctx)
@@ -339,7 +332,7 @@ func (w *world) elect(ctx context.Context, client *kadm.Client, topics kadm.Topi
 			w.say("the leaders are %v", wanted)
 			return w.inSync(ctx)
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := rig.Pause(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("waiting for the leaders %v: %w", wanted, err)
 		}
 	}

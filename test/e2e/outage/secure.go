@@ -13,6 +13,7 @@ import (
 
 	"out_kafka_reconnect/test/e2e/kafka"
 	"out_kafka_reconnect/test/e2e/pki"
+	"out_kafka_reconnect/test/e2e/rig"
 )
 
 // identities are the files of a secure cluster: an authority that the plugin trusts, a certificate of it for the broker,
@@ -128,7 +129,7 @@ func (a *arena) show(ctx context.Context, keystore string) error {
 		if err == nil && shown.Equal(want.Leaf) {
 			return nil
 		}
-		if pause(ctx, askEvery) != nil {
+		if rig.Pause(ctx, askEvery) != nil {
 			return fmt.Errorf("changing the certificate: the broker still shows another one: %w", errors.Join(ctx.Err(), err))
 		}
 	}

@@ -226,7 +226,7 @@ func (w *world) live(ctx context.Context) error {
 	if err := w.delivered(ctx, w.tally.Accepted()-w.earlier.numbers(), settlePatience); err != nil && ctx.Err() != nil {
 		return err
 	}
-	if err := pause(ctx, quiet); err != nil {
+	if err := rig.Pause(ctx, quiet); err != nil {
 		return err
 	}
 	return w.stop(ctx)

@@ -371,7 +371,7 @@ func (h *chost) Rhythm(ctx context.Context, during time.Duration) (time.Duration
 	if _, err := h.status(ctx, "status reset"); err != nil {
 		return 0, err
 	}
-	if err := pause(ctx, during); err != nil {
+	if err := Pause(ctx, during); err != nil {
 		return 0, err
 	}
 	e, err := h.status(ctx, "status")
@@ -394,8 +394,8 @@ func (h *chost) Close() error {
 	return nil
 }
 
-// pause waits, or returns the error of the context.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or returns the error of the context.
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

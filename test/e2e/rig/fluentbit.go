@@ -107,7 +107,7 @@ func (h *fluentBit) waitReady(ctx context.Context, doing string) error {
 				return c.Close()
 			}
 		}
-		if stopped := pause(ctx, askEvery); stopped != nil {
+		if stopped := Pause(ctx, askEvery); stopped != nil {
 			return fmt.Errorf("%s: %w (last: %w); its last lines:\n%s", doing, stopped, err, h.log.Tail(logTail))
 		}
 	}
@@ -266,7 +266,7 @@ func (h *fluentBit) Rate(_ context.Context, perSecond int, during time.Duration)
 					r.err = err // an input that reloads gets its records, with new numbers, once it is back
 				}
 			}
-			if pause(ctx, time.Second/ticks) != nil {
+			if Pause(ctx, time.Second/ticks) != nil {
 				return
 			}
 		}
@@ -329,7 +329,7 @@ func (h *fluentBit) Reload(ctx context.Context) (time.Duration, error) {
 			return time.Since(begin), h.waitReady(ctx, "reloading")
 		}
 		// The last reload is not over yet, though the new pipeline runs.
-		if err := pause(ctx, askEvery); err != nil {
+		if err := Pause(ctx, askEvery); err != nil {
 			return 0, fmt.Errorf("reloading: %w", err)
 		}
 	}
@@ -390,7 +390,7 @@ func (h *fluentBit) Rhythm(ctx context.Context, during time.Duration) (time.Dura
 			}
 			size, last, flushes = info.Size(), now, flushes+1
 		}
-		if err := pause(ctx, askEvery); err != nil {
+		if err := Pause(ctx, askEvery); err != nil {
 			return 0, err
 		}
 	}

@@ -15,17 +15,22 @@ import (
 type Resources struct {
 	Threads, Sockets, Files int           // files are all descriptors, sockets included
 	Memory, Peak            int64         // resident, now and at most so far, in bytes
+	Anonymous               int64         // of Memory, what is in no file
 	CPU                     time.Duration // of all its threads, to a hundredth of a second
 }
 
 // String is for people.
 func (r Resources) String() string {
-	return fmt.Sprintf("%d threads, %d sockets, %d descriptors, %.1f MiB", r.Threads, r.Sockets, r.Files, float64(r.Memory)/(1<<20))
+	return fmt.Sprintf("%d threads, %d sockets, %d descriptors, %.1f MiB", r.Threads, r.Sockets, r.Files, MiB(r.Memory))
 }
+
+// MiB is a number of bytes in mebibytes.
+func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 var (
 	resident = regexp.MustCompile(`(?m)^VmRSS:\s+([0-9]+) kB$`)
 	peak     = regexp.MustCompile(`(?m)^VmHWM:\s+([0-9]+) kB$`)
+	inNoFile = regexp.MustCompile(`(?m)^RssAnon:\s+([0-9]+) kB$`)
 )
 
 // ticksPerSecond is that of the times in /proc on every Linux.
@@ -55,11 +60,10 @@ func ResourcesOf(pid int) (Resources, error) {
 	if err != nil {
 		return r, fmt.Errorf("measuring the memory: %w", err)
 	}
-	if r.Memory, err = kibibytes(resident, status); err != nil {
-		return r, err
-	}
-	if r.Peak, err = kibibytes(peak, status); err != nil {
-		return r, err
+	for line, to := range map[*regexp.Regexp]*int64{resident: &r.Memory, peak: &r.Peak, inNoFile: &r.Anonymous} {
+		if *to, err = kibibytes(line, status); err != nil {
+			return r, err
+		}
 	}
 	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err != nil {

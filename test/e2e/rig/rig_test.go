@@ -190,7 +190,7 @@ func TestResourcesOf_SeesASocket(t *testing.T) {
 	if err != nil || after.Sockets != before.Sockets+1 || after.Files <= before.Files || after.Threads < 1 || after.Memory < 1<<20 {
 		t.Errorf("%v, %v; before: %v", after, err, before)
 	}
-	if before.Memory == 0 || after.Peak < before.Memory || after.CPU < before.CPU {
+	if before.Memory == 0 || before.Anonymous == 0 || before.Anonymous > before.Memory || after.Peak < before.Memory || after.CPU < before.CPU {
 		t.Errorf("got %+v, then %+v", before, after)
 	}
 	if _, err := ResourcesOf(-1); err == nil {

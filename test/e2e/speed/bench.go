@@ -225,7 +225,7 @@ func (b *bench) throughput(ctx context.Context, o output, codec, path string, n 
 		return t, err
 	}
 	after, err := rig.ResourcesOf(b.cluster.PID(1))
-	t.CPU, t.PeakMiB, t.BrokerCPU = u.CPU.Seconds(), mebibytes(u.Peak), (after.CPU - broker.CPU).Seconds()
+	t.CPU, t.PeakMiB, t.BrokerCPU = u.CPU.Seconds(), rig.MiB(u.Peak), (after.CPU - broker.CPU).Seconds()
 	return t, err
 }
 
@@ -301,8 +301,6 @@ func (b *bench) idle(ctx context.Context, o output) (i idle, err error) {
 		return i, err
 	}
 	after, err := rig.ResourcesOf(a.pid())
-	i.MiB, i.CPUPercent = mebibytes(after.Memory), 100*(after.CPU-before.CPU).Seconds()/settles.Seconds()
+	i.MiB, i.CPUPercent = rig.MiB(after.Memory), 100*(after.CPU-before.CPU).Seconds()/settles.Seconds()
 	return i, err
 }
-
-func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"out_kafka_reconnect/test/chart"
 	"out_kafka_reconnect/test/e2e/rig"
 )
 
@@ -111,12 +112,6 @@ func (r *report) write(path string) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// median is the middle one.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
 // of returns a figure of the runs that are meant, as their median; 0 if there are none.
 func of[T any](all []T, meant func(T) bool, figure func(T) float64) float64 {
 	var values []float64
@@ -128,7 +123,7 @@ func of[T any](all []T, meant func(T) bool, figure func(T) float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	return median(values)
+	return chart.Median(values)
 }
 
 // Markdown is the report for people: medians of the rounds, and ratios.
