@@ -231,9 +231,7 @@ func (c *Courier) Reconfigure(o Options, s Sender) []Rejected {
 			}
 			return taken
 		})
-		if len(t.parts) == 0 && !t.probing {
-			delete(c.troubled, topic)
-		}
+		c.forget(topic)
 	}
 	return letters
 }

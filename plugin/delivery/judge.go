@@ -308,9 +308,14 @@ func (c *Courier) giveBack(r *result, list []int) {
 	q := r.pickLeft(list)
 	c.rejectPart(r, q, func(i int) reconnect.Failure { return r.failures[list[i]] })
 	for _, topic := range q.topics {
-		if t := c.troubled[topic]; t != nil && len(t.parts) == 0 && !t.probing {
-			delete(c.troubled, topic) // nothing asks for it any more
-		}
+		c.forget(topic)
+	}
+}
+
+// forget ends the trouble of a topic for which nothing waits any more.
+func (c *Courier) forget(topic string) {
+	if t := c.troubled[topic]; t != nil && len(t.parts) == 0 && !t.probing {
+		delete(c.troubled, topic)
 	}
 }
 
