@@ -68,6 +68,22 @@ func text(b []byte, key, value string) []byte { return chunktest.Str(chunktest.S
 
 func BenchmarkJSON300(b *testing.B) { benchmarkJSON(b, chunk300(1000), 1000, RouterConfig{}) }
 func BenchmarkJSON2K(b *testing.B)  { benchmarkJSON(b, chunk2K(1000), 1000, RouterConfig{}) }
+
+// BenchmarkJSONQuotes is text of a kilobyte in which every seventh word is quoted and every fourteenth is not ASCII.
+func BenchmarkJSONQuotes(b *testing.B) {
+	words := strings.Fields(`order accepted for "customer" payment shipped item Zürich warehouse "retry" gateway within budget queue`)
+	var in []byte
+	for i := range 1000 {
+		line := ""
+		for n := i; len(line) < 1000; n += 5 {
+			line += words[n%len(words)] + " "
+		}
+		in = chunktest.Head(in, uint32(1700000000+i/500), 0)
+		in = text(chunktest.Map(in, 1), "log", line)
+	}
+	benchmarkJSON(b, in, 1000, RouterConfig{})
+}
+
 func BenchmarkRoute300(b *testing.B) {
 	benchmarkJSON(b, chunk300(1000), 1000, RouterConfig{TopicKey: "level", DynamicTopic: true, MaxDynamicTopics: 9, MessageKeyField: "trace_id"})
 }

@@ -106,18 +106,30 @@ func appendSpecial(dst, src []byte, done int, style *textStyle) []byte {
 		if cap(dst)-len(dst) < slack {
 			dst = slices.Grow(dst, len(src)-i+slack)
 		}
-		if src[i] < utf8.RuneSelf && len(src)-i >= 8 {
+		n := len(dst)
+		c := src[i]
+		if c < utf8.RuneSelf && len(src)-i >= 8 {
 			w := binary.LittleEndian.Uint64(src[i:])
-			n := len(dst)
-			binary.LittleEndian.PutUint64(dst[n:n+8], w)
-			plain := bits.TrailingZeros64(special(w)) >> 3 // 8 if all are
-			dst = dst[:n+plain]
-			i += plain
-			if plain == 8 {
+			out := dst[n : n+slack]
+			binary.LittleEndian.PutUint64(out, w)
+			s := special(w)
+			if s == 0 {
+				dst = dst[:n+8]
+				i += 8
 				continue
 			}
+			bit := bits.TrailingZeros64(s) &^ 7
+			plain := bit >> 3
+			c = byte(w >> bit)
+			if c < utf8.RuneSelf && escapes[c] != 0 { // in the same turn, as these are common
+				binary.LittleEndian.PutUint16(out[plain:], '\\'|uint16(escapes[c])<<8)
+				dst = dst[:n+plain+2]
+				i += plain + 1
+				continue
+			}
+			dst = dst[:n+plain]
+			i += plain
 		}
-		c := src[i]
 		if c < utf8.RuneSelf {
 			dst = appendEscaped(dst, c)
 			i++
@@ -160,7 +172,9 @@ func appendUnicode(dst []byte, r rune) []byte {
 		high, low := utf16.EncodeRune(r)
 		dst, r = appendUnicode(dst, high), low
 	}
-	return append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0x0f], hexDigits[r>>4&0x0f], hexDigits[r&0x0f])
+	w := '\\' | 'u'<<8 | uint64(hexPairs[r>>8])<<16 | uint64(hexPairs[r&0xff])<<32
+	dst = binary.LittleEndian.AppendUint64(dst, w) // one store, of which six bytes count
+	return dst[:len(dst)-2]
 }
 
 // escapeUnicode writes the characters of dst[start:] that are not ASCII, all of them valid, as
@@ -201,6 +215,14 @@ func appendCounted(dst, text []byte, count func([]byte, int) []byte) []byte {
 }
 
 const hexDigits = "0123456789abcdef"
+
+// hexPairs holds the two digits of a byte, the first one in the low bits.
+var hexPairs = func() (pairs [256]uint16) {
+	for i := range pairs {
+		pairs[i] = uint16(hexDigits[i>>4]) | uint16(hexDigits[i&0x0f])<<8
+	}
+	return pairs
+}()
 
 // appendEscaped appends one ASCII byte as the inside of a JSON string.
 func appendEscaped(dst []byte, c byte) []byte {
