@@ -12,6 +12,7 @@ func TestProperties_Defaults(t *testing.T) {
 		{Name: "client.id", Value: "fluent-bit"},
 		{Name: "partitioner", Value: "consistent_random"},
 		{Name: "enable.idempotence", Value: "true"},
+		{Name: "queue.buffering.max.ms", Value: "1"},
 		{Name: "message.timeout.ms", Value: "0"},
 		{Name: "socket.timeout.ms", Value: "300000"},
 		{Name: "socket.connection.setup.timeout.ms", Value: "5000"},

@@ -40,6 +40,12 @@ var Settings = []Setting{
 		value: constant("true"),
 	},
 	{
+		Name: "queue.buffering.max.ms", Value: "1",
+		Why: "also called `linger.ms`. A chunk is handed over as a whole, so there is little to wait for, and a flush that waits" +
+			" for its acknowledgement would wait for librdkafka's 5 ms first.",
+		value: constant("1"),
+	},
+	{
 		Name: "message.timeout.ms", Value: "0",
 		Why: "no record expires by age; Fluent Bit's `Retry_Limit` alone decides what is given up. With a value above 0" +
 			" a record that expires is sent again at the retry.",

@@ -168,9 +168,9 @@ func TestStrict_Off_LeavesRefusedPropertiesOut(t *testing.T) {
 			` it is not applied`,
 		`rdkafka_options: "linger.msec" *** is refused by librdkafka: No such configuration property: "linger.msec"; it is not applied`,
 	})
-	for _, name := range []string{"queue.buffering.max.ms", "batch.size", "linger.msec"} {
-		if v, ok := property(c, name); ok {
-			t.Errorf("%s=%s is applied", name, v)
+	for name, want := range map[string]string{"queue.buffering.max.ms": "1", "batch.size": "", "linger.msec": ""} {
+		if v, _ := property(c, name); v != want {
+			t.Errorf("%s=%s is applied, want the default %q", name, v, want)
 		}
 	}
 }
