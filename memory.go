@@ -16,8 +16,9 @@ const (
 	// costs next to nothing. There is no limit in bytes: queue_limit bounds what is in use, and a soft limit that is
 	// met takes half of the processors.
 	gcPercent = 50
-	// settledAfter is how long after its start an instance has done what is done only once.
-	settledAfter = 5 * time.Second
+	// startedAfter is how long after its start an instance has done most of what is done only once, and settledAfter when
+	// all of it: the first flush comes in between.
+	startedAfter, settledAfter = 700 * time.Millisecond, 5 * time.Second
 )
 
 // setMemory sets up the memory of Go's runtime, which is the plugin's own, unless the user has.
@@ -27,21 +28,26 @@ var setMemory = sync.OnceFunc(func() {
 	}
 })
 
-// trimming is the timer that ends with the pages being given back that were needed for the start.
+// trimming holds the timers that end with the pages being given back that were needed for the start.
 var trimming struct {
-	mu    sync.Mutex
-	timer *time.Timer // guarded by mu
+	mu     sync.Mutex
+	timers map[time.Duration]*time.Timer // guarded by mu
 }
 
-// trimSoon gives pages of the libraries back when the last instance has settled.
+// trimSoon gives pages of the libraries back when the last instance has started, and when it has settled.
 func trimSoon() {
 	trimming.mu.Lock()
 	defer trimming.mu.Unlock()
-	if trimming.timer == nil {
-		trimming.timer = time.AfterFunc(settledAfter, trim)
-		return
+	if trimming.timers == nil {
+		trimming.timers = map[time.Duration]*time.Timer{}
 	}
-	trimming.timer.Reset(settledAfter)
+	for _, after := range []time.Duration{startedAfter, settledAfter} {
+		if t := trimming.timers[after]; t != nil {
+			t.Reset(after)
+			continue
+		}
+		trimming.timers[after] = time.AfterFunc(after, trim)
+	}
 }
 
 // trim gives those pages back.
