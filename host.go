@@ -112,6 +112,7 @@ func open(p unsafe.Pointer) (*plugin.Instance, error) {
 	in, err := plugin.New(plugin.Options{
 		Config:    cfg,
 		Open:      rdkafka.Opener(client),
+		Memory:    rdkafka.Memory{},
 		Relay:     relay,
 		Name:      name,
 		Trim:      trim,

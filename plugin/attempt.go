@@ -169,11 +169,11 @@ func (a *attempt) post() (*delivery.Receipt, outcome) {
 	}
 	a.passed(at, r)
 	a.own = a.own && a.in.courier.Own(r)
-	if a.own && r.Short() { // given up before it was ours
-		a.in.courier.Supply(r, a.job.tag, b)
-	}
 	a.in.reportFaults(a.job.tag, &a.enc.faults)
 	a.in.keepUnusable(r, a.job.tag, a.job.chunk, unusable)
+	if a.own && r.Short() { // given up before it was ours; a client may keep the batch
+		a.in.courier.Supply(r, a.job.tag, a.enc.encode(a.job.chunk, a.job.tag, time.Now()))
+	}
 	return r, delivered
 }
 

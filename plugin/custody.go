@@ -192,6 +192,7 @@ func (in *Instance) remember() {
 func (in *Instance) postKept() {
 	enc, err := in.newEncoder()
 	if err == nil && enc.ready() { // New has made an encoder of the same configuration
+		defer enc.shed(in.cfg)
 		in.kept.Do(func() { in.postAll(in.custody.store, enc) })
 	}
 }

@@ -38,6 +38,7 @@ type encoder struct {
 	eventTime bool
 
 	batch  reconnect.Batch
+	room   room             // of batch.Data
 	topics map[string]int32 // index in batch.Topics
 	faults faults
 	// entry is what the walker stands at: a local variable would go to the heap for each
@@ -125,10 +126,12 @@ func pick(field string, name, path *string) *string {
 }
 
 // encode fills batch with the records of the chunk, in order. The same chunk gives the
-// same messages at the same index at every attempt; the batch is valid until the next call.
+// same messages at the same index at every attempt; the batch is valid until the next call, or
+// until a client keeps its bytes.
 func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batch {
 	b := &e.batch
-	b.Topics, b.Data, b.Messages = b.Topics[:0], b.Data[:0], b.Messages[:0]
+	b.Topics, b.Messages = b.Topics[:0], b.Messages[:0]
+	e.room.begin(b, len(data))
 	clear(e.topics)
 	e.faults = faults{}
 	if e.tagged != nil {
@@ -146,6 +149,7 @@ func (e *encoder) encode(data []byte, tag string, now time.Time) *reconnect.Batc
 	if e.envelope != nil {
 		e.envelope.End()
 	}
+	e.room.end(b, len(data))
 	return b
 }
 
@@ -218,8 +222,8 @@ func (e *encoder) encodeSignal(signal chunk.Signal, data []byte, now time.Time) 
 // shed drops the buffers that grow with the chunks, and tells whether that is worth a thought.
 // What counts, as the router does, stays.
 func (e *encoder) shed(c *config.Config) bool {
-	dropped := cap(e.batch.Data)
-	e.batch, e.faults = reconnect.Batch{}, faults{}
+	dropped := e.room.drop(&e.batch)
+	e.faults = faults{}
 	if e.bundler != nil {
 		e.bundler = newBundler(c)
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	Config *config.Config
 	// Open makes the Kafka client.
 	Open reconnect.Opener
+	// Memory lends the bytes of the messages, which the clients keep; nil: they make copies.
+	Memory reconnect.Memory
 	// Relay writes to Fluent Bit's log.
 	Relay *flblog.Relay
 	// Name is what the metrics call the instance.
@@ -47,6 +49,7 @@ type Options struct {
 // threads at once.
 type Instance struct {
 	cfg     *config.Config
+	memory  reconnect.Memory
 	sup     *reconnect.Supervisor
 	courier *delivery.Courier
 	ledger  *delivery.Ledger
@@ -126,6 +129,7 @@ func New(o Options) (*Instance, error) {
 	log := o.Relay.Logger()
 	in := &Instance{
 		cfg:       o.Config,
+		memory:    o.Memory,
 		registry:  o.Registry,
 		schemas:   schemas,
 		telemetry: cmp.Or[Telemetry](o.Telemetry, noTelemetry{}),
@@ -319,6 +323,8 @@ func (in *Instance) work(j *job) {
 	e, err := in.newEncoder()
 	if err != nil { // New has made one of the same configuration
 		e = nil
+	} else {
+		defer e.shed(in.cfg)
 	}
 	a := &attempt{in: in, enc: e, timer: time.NewTimer(time.Hour)}
 	defer a.timer.Stop()

@@ -98,7 +98,7 @@ func inBubble(t *testing.T, s settings, f func(b *bench)) {
 		h := &host{}
 		relay := flblog.NewRelay(h, "test")
 		net := reconnecttest.NewNetwork("a:1")
-		in, err := New(Options{Config: decode(t, s), Open: net.Open, Relay: relay})
+		in, err := New(Options{Config: decode(t, s), Open: net.Open, Memory: reconnecttest.Memory{}, Relay: relay})
 		if err != nil {
 			t.Fatal(err)
 		}

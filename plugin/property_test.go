@@ -143,7 +143,7 @@ func (w *world) makeSections(n int) {
 			in.Resume(w.host, "test", "test")
 		} else {
 			var err error
-			if in, err = New(Options{Config: cfg, Open: w.net.Open, Relay: flblog.NewRelay(w.host, "test"), Heir: in, Registry: w.reg}); err != nil {
+			if in, err = New(Options{Config: cfg, Open: w.net.Open, Memory: reconnecttest.Memory{}, Relay: flblog.NewRelay(w.host, "test"), Heir: in, Registry: w.reg}); err != nil {
 				w.t.Fatal(err)
 			}
 		}

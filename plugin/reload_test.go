@@ -59,7 +59,9 @@ func (p *process) start(s settings) *section {
 	} else {
 		heir := in
 		var err error
-		if in, err = New(Options{Config: cfg, Open: p.net.Open, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir, Registry: p.reg}); err != nil {
+		if in, err = New(Options{
+			Config: cfg, Open: p.net.Open, Memory: reconnecttest.Memory{}, Relay: flblog.NewRelay(p.host, "test"), Name: "test", Heir: heir, Registry: p.reg,
+		}); err != nil {
 			p.t.Fatal(err)
 		}
 	}

@@ -43,11 +43,11 @@ func (in *Instance) leavesOut(data []byte, tag string) bool {
 	return true
 }
 
-// newEncoder makes an encoder for one goroutine.
+// newEncoder makes an encoder for one goroutine, which sheds its buffers in the end.
 func (in *Instance) newEncoder() (*encoder, error) {
 	e, err := newEncoder(in.cfg, in.schemas)
 	if err == nil {
-		e.telemetry = in.telemetry
+		e.telemetry, e.room.memory = in.telemetry, in.memory
 	}
 	return e, err
 }

@@ -33,11 +33,25 @@ const (
 )
 
 // Batch is what one chunk becomes: messages over one block of bytes. The client
-// copies what it needs before Produce returns, so the caller may reuse it.
+// copies what it needs before Produce returns, so the caller may reuse it; lent bytes
+// it may keep instead.
 type Batch struct {
 	Topics   []string
 	Data     []byte
 	Messages []Message
+	// Lent tells that Data was lent by a Memory, whole. A client that keeps it sets Data to nil
+	// and Lent to false.
+	Lent bool
+}
+
+// Memory lends the bytes of batches, so that a client needs no copy of them: it keeps them until
+// every message was reported. Its methods may be called from any number of goroutines at once.
+type Memory interface {
+	// Lend returns an empty slice with room for size bytes at least; nil if there is none, or if so
+	// few are copied as easily. An append beyond its capacity leaves it.
+	Lend(size int) []byte
+	// Return takes back what Lend has returned and no client keeps.
+	Return(lent []byte)
 }
 
 // headerSizes is what stands before the bytes of a header: the length of the name and that of

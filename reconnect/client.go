@@ -12,7 +12,7 @@ import (
 // for the sink. Produce is never called during or after Close; SetGate, Heartbeat and
 // Changed may be.
 type Client interface {
-	// Produce hands a batch over. Every message of it is reported in the Delivery,
+	// Produce hands a batch over, and may keep its bytes if they are lent. Every message of it is reported in the Delivery,
 	// also those that the client refuses at once, but for those that it leaves out because
 	// its queue is full, see Delivery.LeftOut.
 	Produce(b *Batch) *Delivery

@@ -32,7 +32,7 @@
 // # What blocks how long
 //
 // Admit, Gate, Refused, Outstanding, Status: nanoseconds, no lock. Produce: as long as the
-// client takes to copy the batch; a lock is shared with other Produce calls and held
+// client takes to take the batch in; a lock is shared with other Produce calls and held
 // against them only by a client that is being closed. New: as long as opening a client
 // takes, with no network in it. Close: at most DrainTimeout and CloseTimeout, less if its
 // context ends earlier. The sink of a client: until the loop is free, at most as long as

@@ -1,8 +1,8 @@
 /*
- * Memory for the chunks. A large block is a mapping of its own: what goes through malloc may
- * stay in the arenas, which are the host's too and not ours to trim, whereas a mapping is gone
- * when it is given back. Fresh pages cost as much as the copy into them, so a few blocks are
- * kept for the next chunks as long as some come.
+ * Memory for the chunks of all clients. A large block is a mapping of its own: what goes through
+ * malloc may stay in the arenas, which are the host's too and not ours to trim, whereas a mapping
+ * is gone when it is given back. Fresh pages cost as much as what is written into them, so a few
+ * blocks are kept for the next chunks as long as some come and there is a client.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,6 +16,12 @@ enum {
 	SPARE_FOR = 2000,        /* ms after the last chunk */
 };
 
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;   /* guards what follows */
+static okr_block *spare;
+static size_t spare_size;
+static int64_t spare_used;   /* ms; when one was last asked for */
+static int clients;
+
 static void unmap_all(okr_block *b)
 {
 	while (b) {
@@ -27,28 +33,27 @@ static void unmap_all(okr_block *b)
 }
 
 /* take_spare takes the smallest kept block of that size at least. */
-static okr_block *take_spare(okr_client *c, size_t size)
+static okr_block *take_spare(size_t size)
 {
 	okr_block **best = NULL;
 	okr_block *b = NULL;
 
-	pthread_mutex_lock(&c->spare_mu);
-	c->spare_used = okr_now_ms();
-	for (okr_block **at = &c->spare; *at; at = &(*at)->next) {
+	pthread_mutex_lock(&mu);
+	spare_used = okr_now_ms();
+	for (okr_block **at = &spare; *at; at = &(*at)->next) {
 		if ((*at)->mapped >= size && (!best || (*at)->mapped < (*best)->mapped))
 			best = at;
 	}
 	if (best) {
 		b = *best;
 		*best = b->next;
-		c->spare_size -= b->mapped;
+		spare_size -= b->mapped;
 	}
-	pthread_mutex_unlock(&c->spare_mu);
+	pthread_mutex_unlock(&mu);
 	return b;
 }
 
-/* okr_block_new returns at least size bytes, or NULL; their content is anything. */
-void *okr_block_new(okr_client *c, size_t size)
+void *okr_block_new(size_t size)
 {
 	okr_block *b;
 
@@ -58,20 +63,22 @@ void *okr_block_new(okr_client *c, size_t size)
 		if (!b)
 			return NULL;
 		b->mapped = 0;
+		b->size = size - sizeof(*b);
 		return b + 1;
 	}
 	size = (size + STEP - 1) / STEP * STEP;
-	b = take_spare(c, size);
+	b = take_spare(size);
 	if (!b) {
 		b = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (b == MAP_FAILED)
 			return NULL;
 		b->mapped = size;
+		b->size = size - sizeof(*b);
 	}
 	return b + 1;
 }
 
-void okr_block_free(okr_client *c, void *block)
+void okr_block_free(void *block)
 {
 	okr_block *b = (okr_block *)block - 1;
 	bool keep;
@@ -80,29 +87,56 @@ void okr_block_free(okr_client *c, void *block)
 		free(b);
 		return;
 	}
-	pthread_mutex_lock(&c->spare_mu);
-	keep = c->spare_size + b->mapped <= SPARE_MAX;
+	pthread_mutex_lock(&mu);
+	keep = clients > 0 && spare_size + b->mapped <= SPARE_MAX;
 	if (keep) {
-		b->next = c->spare;
-		c->spare = b;
-		c->spare_size += b->mapped;
+		b->next = spare;
+		spare = b;
+		spare_size += b->mapped;
 	}
-	pthread_mutex_unlock(&c->spare_mu);
+	pthread_mutex_unlock(&mu);
 	if (!keep)
 		munmap(b, b->mapped);
 }
 
-/* okr_blocks_trim gives back what is kept when no chunk has come for a while, or at once. */
-void okr_blocks_trim(okr_client *c, bool now)
+size_t okr_block_size(const void *block)
 {
-	okr_block *b = NULL;
+	const okr_block *b = (const okr_block *)block - 1;
 
-	pthread_mutex_lock(&c->spare_mu);
-	if (c->spare && (now || okr_now_ms() - c->spare_used >= SPARE_FOR)) {
-		b = c->spare;
-		c->spare = NULL;
-		c->spare_size = 0;
-	}
-	pthread_mutex_unlock(&c->spare_mu);
-	unmap_all(b);
+	return b->size;
+}
+
+/* take_all takes what is kept; mu is held. */
+static okr_block *take_all(void)
+{
+	okr_block *all = spare;
+
+	spare = NULL;
+	spare_size = 0;
+	return all;
+}
+
+/* okr_blocks_trim gives back what is kept when no chunk has come for a while. */
+void okr_blocks_trim(void)
+{
+	okr_block *all = NULL;
+
+	pthread_mutex_lock(&mu);
+	if (spare && okr_now_ms() - spare_used >= SPARE_FOR)
+		all = take_all();
+	pthread_mutex_unlock(&mu);
+	unmap_all(all);
+}
+
+/* okr_blocks_client counts the clients; when there is none, nobody would trim. */
+void okr_blocks_client(int change)
+{
+	okr_block *all = NULL;
+
+	pthread_mutex_lock(&mu);
+	clients += change;
+	if (clients == 0)
+		all = take_all();
+	pthread_mutex_unlock(&mu);
+	unmap_all(all);
 }

@@ -120,9 +120,10 @@ static void *poll_loop(void *arg)
 
 	while (!atomic_load(&c->stop_poller)) {
 		rd_kafka_poll(c->rk, POLL_MS);
+		okr_pass_on(c);
 		if (okr_now_ms() - watched >= WATCH_MS) {
 			okr_watch_connections(c);
-			okr_blocks_trim(c, false);
+			okr_blocks_trim();
 			watched = okr_now_ms();
 		}
 	}
@@ -177,13 +178,13 @@ static okr_client *client_new(const okr_socket_options *so, int gate)
 
 	if (!c)
 		return NULL;
+	okr_blocks_client(1);
 	c->sockets = *so;
 	c->gate = gate;
 	c->epoch = 1;   /* an address that was never asked for belongs to sweep 0 */
 	pthread_mutex_init(&c->mu, NULL);
 	pthread_mutex_init(&c->ring_mu, NULL);
 	pthread_mutex_init(&c->chunk_mu, NULL);
-	pthread_mutex_init(&c->spare_mu, NULL);
 	pthread_mutex_init(&c->wake_mu, NULL);
 	pthread_mutex_init(&c->life_mu, NULL);
 	pthread_condattr_t attr;
@@ -202,7 +203,7 @@ static void client_free(okr_client *c)
 	while (okr_next_event(c, &e))
 		free(e.heap);
 	okr_orphans_free(c);
-	okr_blocks_trim(c, true);
+	okr_blocks_client(-1);
 	okr_gate_free(c);
 	if (c->wake_fd != -1)
 		close(c->wake_fd);
@@ -213,7 +214,6 @@ static void client_free(okr_client *c)
 	pthread_mutex_destroy(&c->mu);
 	pthread_mutex_destroy(&c->ring_mu);
 	pthread_mutex_destroy(&c->chunk_mu);
-	pthread_mutex_destroy(&c->spare_mu);
 	pthread_mutex_destroy(&c->wake_mu);
 	pthread_mutex_destroy(&c->life_mu);
 	pthread_cond_destroy(&c->life_cond);
@@ -304,6 +304,11 @@ okr_client *okr_open(struct rd_kafka_conf_s *conf, const okr_socket_options *so,
 const char *okr_err_text(int code)
 {
 	return rd_kafka_err2str(code);
+}
+
+bool okr_bounded(const okr_client *c)
+{
+	return c->bounded;
 }
 
 int okr_event_fd(okr_client *c)

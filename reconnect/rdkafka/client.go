@@ -58,9 +58,10 @@ type Client struct {
 	sink   func(reconnect.Notice)
 	logger *slog.Logger
 	wake   *os.File // our own copy of C's eventfd
-	// options, files and configured are what it was opened with: the settings, what the files
-	// in them held, and the addresses.
+	// options, bounded, files and configured are what it was opened with: the settings, what the
+	// files in them held, and the addresses.
 	options    Options
+	bounded    bool // its queue can be full
 	files      files
 	configured map[string]bool
 	ended      chan struct{}
@@ -126,6 +127,7 @@ func open(o Options, gen int, sink func(reconnect.Notice), gate fsm.ConnGate) (*
 		pending: map[uint64]expected{},
 
 		options:    o,
+		bounded:    bool(C.okr_bounded(handle)),
 		files:      files,
 		configured: configured(o.Properties),
 	}

@@ -49,7 +49,14 @@ typedef struct okr_topic_entry {
 typedef struct okr_block {
 	struct okr_block *next; /* while it is kept */
 	size_t mapped;          /* bytes of the mapping; 0 when it is malloc's */
+	size_t size;            /* bytes behind this */
 } okr_block;
+
+/* What the poll thread was told of one chunk and has not passed on. */
+typedef struct {
+	okr_chunk *chunk;
+	int reports, acked;
+} okr_tally;
 
 struct okr_client {
 	struct rd_kafka_s *rk;
@@ -74,10 +81,7 @@ struct okr_client {
 	okr_chunk *live;                   /* handed over, not reported */
 	okr_chunk *settled_head, *settled_tail;
 
-	pthread_mutex_t spare_mu;          /* guards the blocks that are kept */
-	okr_block *spare;
-	size_t spare_size;
-	int64_t spare_used;                /* ms; when one was last asked for */
+	okr_tally tally;                   /* the poll thread's own */
 
 	atomic_int table_changed, acked_flag, reported_flag, token_wanted;
 	atomic_int outstanding;
@@ -113,11 +117,11 @@ void okr_watch_connections(okr_client *c);
 void okr_head_begins(okr_conn *n);
 
 /* block.c */
-void *okr_block_new(okr_client *c, size_t size);
-void okr_block_free(okr_client *c, void *block);
-void okr_blocks_trim(okr_client *c, bool now);
+void okr_blocks_trim(void);
+void okr_blocks_client(int change);
 
 /* produce.c */
+void okr_pass_on(okr_client *c);
 void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);
 void okr_chunks_abandon(okr_client *c, bool orphan);
 void okr_orphans_free(okr_client *c);

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,15 +89,36 @@ func leftOf(t *testing.T, d *reconnect.Delivery, sent *reconnect.Batch) *reconne
 	return left
 }
 
-// produceAndReuse hands a copy of the batch over and overwrites it at once, as callers do.
-func produceAndReuse(c *Client, b *reconnect.Batch) *reconnect.Delivery {
-	reused := &reconnect.Batch{
-		Topics: append([]string(nil), b.Topics...), Data: bytes.Clone(b.Data), Messages: append([]reconnect.Message(nil), b.Messages...),
+// A handOver hands a batch over as callers do, who write into its memory at once if it is still theirs.
+type handOver func(c *Client, b *reconnect.Batch) *reconnect.Delivery
+
+// eachWay runs a test with bytes that the client copies, and with bytes that it may keep.
+func eachWay(t *testing.T, test func(t *testing.T, produce handOver)) {
+	for _, lent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lent %v", lent), func(t *testing.T) {
+			test(t, func(c *Client, b *reconnect.Batch) *reconnect.Delivery { return produceAndReuse(t, c, b, lent) })
+		})
+	}
+}
+
+func produceAndReuse(t *testing.T, c *Client, b *reconnect.Batch, lent bool) *reconnect.Delivery {
+	t.Helper()
+	reused := &reconnect.Batch{Topics: slices.Clone(b.Topics), Data: bytes.Clone(b.Data), Messages: slices.Clone(b.Messages), Lent: lent}
+	var block []byte
+	if lent {
+		block = Memory{}.Lend(max(len(b.Data), lendFrom))
+		reused.Data = append(block, b.Data...)
 	}
 	d := c.Produce(reused)
+	if kept := lent && !reused.Lent; kept != (reused.Data == nil) || !lent && kept {
+		t.Errorf("lent %v, then %v with %d bytes", lent, reused.Lent, len(reused.Data))
+	}
 	clear(reused.Topics)
 	clear(reused.Data)
 	clear(reused.Messages)
+	if reused.Lent {
+		Memory{}.Return(block)
+	}
 	return d
 }
 
@@ -106,21 +128,25 @@ func twoTopics(t *testing.T, o broker.Options) *broker.Broker {
 	return newBroker(t, o)
 }
 
-func TestLeft_NothingWhenAllIsAcknowledged(t *testing.T) {
+func TestLeft_NothingWhenAllIsAcknowledged(t *testing.T) { eachWay(t, nothingLeft) }
+
+func nothingLeft(t *testing.T, produce handOver) {
 	b := twoTopics(t, broker.Options{})
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	sent := mixed(30)
-	if left := leftOf(t, produceAndReuse(r.Client, sent), sent); left != nil {
+	if left := leftOf(t, produce(r.Client, sent), sent); left != nil {
 		t.Errorf("left %+v", left)
 	}
 }
 
-func TestLeft_OfWhatTheBrokerRejects(t *testing.T) {
+func TestLeft_OfWhatTheBrokerRejects(t *testing.T) { eachWay(t, rejected) }
+
+func rejected(t *testing.T, produce handOver) {
 	b := twoTopics(t, broker.Options{})
 	b.FailProduce(44, -1)
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	sent := mixed(30)
-	left := leftOf(t, produceAndReuse(r.Client, sent), sent)
+	left := leftOf(t, produce(r.Client, sent), sent)
 	if len(left.Messages) != 30 {
 		t.Fatalf("%d left", len(left.Messages))
 	}
@@ -131,7 +157,9 @@ func TestLeft_OfWhatTheBrokerRejects(t *testing.T) {
 	}
 }
 
-func TestLeft_OfWhatTheClientRefuses(t *testing.T) {
+func TestLeft_OfWhatTheClientRefuses(t *testing.T) { eachWay(t, refused) }
+
+func refused(t *testing.T, produce handOver) {
 	b := twoTopics(t, broker.Options{StartDown: true})
 	r := openRig(t, b.Addrs()[0], fsm.ConnShut, Property{"queue.buffering.max.messages", "10"}, Property{"message.max.bytes", "1000"})
 	sent := mixed(30)
@@ -141,7 +169,7 @@ func TestLeft_OfWhatTheClientRefuses(t *testing.T) {
 	}
 	sent.Messages[2].HdrOff, sent.Messages[2].HdrLen = sent.Messages[3].HdrOff, sent.Messages[3].HdrLen
 	sent.Data = append(sent.Data, make([]byte, 2000)...)
-	d := produceAndReuse(r.Client, sent)
+	d := produce(r.Client, sent)
 	if err := r.Close(2 * time.Second); err != nil {
 		t.Error(err)
 	}
@@ -156,18 +184,20 @@ func TestLeft_OfWhatTheClientRefuses(t *testing.T) {
 		t.Errorf("%d failures, %d left out, codes %v", len(d.Failures()), d.LeftOut(), codes)
 	}
 	// A closed client takes nothing, and gives it all back.
-	if left := leftOf(t, produceAndReuse(r.Client, sent), sent); len(left.Messages) != 30 {
+	if left := leftOf(t, produce(r.Client, sent), sent); len(left.Messages) != 30 {
 		t.Errorf("%d left of a closed client", len(left.Messages))
 	}
 }
 
 // The handle outlives the close, so C keeps the memory; what is left of it is a copy.
-func TestLeft_OfAHandleThatOutlivesTheClose(t *testing.T) {
+func TestLeft_OfAHandleThatOutlivesTheClose(t *testing.T) { eachWay(t, outliving) }
+
+func outliving(t *testing.T, produce handOver) {
 	// Many partitions: each has its own report, and the close does not wait for the last. All
 	// may be in time all the same, so there are several tries.
 	b := newBroker(t, broker.Options{Topics: map[string]int{"alpha": 50, "beta": 50, "unused": 1}})
 	for range 5 {
-		if closeEarly(t, b) > 0 {
+		if closeEarly(t, b, produce) > 0 {
 			return
 		}
 	}
@@ -176,7 +206,7 @@ func TestLeft_OfAHandleThatOutlivesTheClose(t *testing.T) {
 
 // closeEarly closes a client that a hanging heartbeat holds and returns how many messages
 // were given up unreported.
-func closeEarly(t *testing.T, b *broker.Broker) int {
+func closeEarly(t *testing.T, b *broker.Broker, produce handOver) int {
 	t.Helper()
 	r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
 	wait(t, r.Produce(mixed(3000)), 5*time.Second) // the partitions are known
@@ -190,7 +220,7 @@ func closeEarly(t *testing.T, b *broker.Broker) int {
 	}()
 	time.Sleep(100 * time.Millisecond) // it has been sent
 	sent := mixed(20000)
-	d := produceAndReuse(r.Client, sent)
+	d := produce(r.Client, sent)
 	if err := r.Close(time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the handle did not outlive the close: %v", err)
 	}

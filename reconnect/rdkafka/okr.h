@@ -104,6 +104,8 @@ void okr_token_failed(okr_client *c, const char *reason);
 /* okr_open makes a producer of conf, which it takes over in any case, and starts its
  * poll thread; the gate stands as given. NULL and a text in err on failure. */
 okr_client *okr_open(struct rd_kafka_conf_s *conf, const okr_socket_options *so, int gate, char *err, size_t err_size);
+/* okr_bounded tells whether the client's queue can be full. */
+bool okr_bounded(const okr_client *c);
 /* okr_event_fd is the eventfd that gets readable when there is news; owned by the client. */
 int okr_event_fd(okr_client *c);
 void okr_drain(okr_client *c, okr_news *out);
@@ -126,13 +128,19 @@ int okr_heartbeat(okr_client *c, int timeout_ms, char *text, size_t size);
 
 /* okr_topic returns a handle for the life of the client, or NULL and the code. */
 void *okr_topic(okr_client *c, const char *name, int *code);
-/* okr_produce copies data and hands every message over in one call. topics[i] may be
- * NULL with topic_codes[i] as the reason. The chunk comes back through okr_next_chunk
+/* okr_block_new returns a block of at least size bytes, whose content is anything, or NULL.
+ * Blocks need no client, but while there is one some are kept for the next call. */
+void *okr_block_new(size_t size);
+size_t okr_block_size(const void *block);
+void okr_block_free(void *block);
+
+/* okr_produce hands every message over in one call. It copies data, or, if it is to own
+ * it, takes it over: that is a block then. topics[i] may be NULL with topic_codes[i] as the reason. The chunk comes back through okr_next_chunk
  * when each of its messages was reported. Returns how many messages it has: fewer than n when
  * the client's queue is full, and then it is the last ones that were not taken; -1 if there
- * is no memory for it. */
+ * is no memory for it, and then nothing was taken over. */
 int okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
-                       const okr_msg *msgs, int n, const char *data, size_t data_len);
+                       const okr_msg *msgs, int n, char *data, size_t data_len, bool own);
 uint64_t okr_chunk_id(const okr_chunk *ch);
 int okr_chunk_size(const okr_chunk *ch);
 int okr_chunk_acked(const okr_chunk *ch);

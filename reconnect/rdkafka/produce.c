@@ -1,6 +1,6 @@
 /*
  * Producing a whole chunk in one call, and settling its delivery reports. The payload is
- * handed to librdkafka without a further copy: it stays in the chunk until the last
+ * handed to librdkafka without a further copy: it stays with the chunk until the last
  * message of it was reported. With it stay the messages as they were handed over, so that
  * Go gets back the ones that were not acknowledged.
  */
@@ -26,8 +26,9 @@ struct okr_chunk {
 	atomic_int remaining;     /* messages without a report, and one for okr_produce itself */
 	atomic_int acked;
 	bool orphan;              /* librdkafka may still hold the payload */
-	okr_msg *msgs;            /* behind the records, in the same block; then comes the data */
-	char *data;
+	okr_msg *msgs;            /* behind the records, in the same block */
+	char *data;               /* behind the messages, or a block of its own */
+	bool owned;               /* it is */
 	size_t data_len;
 	okr_rec recs[];
 };
@@ -59,11 +60,11 @@ static void settle_locked(okr_client *c, okr_chunk *ch)
 	c->settled_tail = ch;
 }
 
-static void drop_ref(okr_chunk *ch)
+static void drop_refs(okr_chunk *ch, int n)
 {
 	okr_client *c = ch->client;
 
-	if (atomic_fetch_sub(&ch->remaining, 1) != 1)
+	if (atomic_fetch_sub(&ch->remaining, n) != n)
 		return;
 	pthread_mutex_lock(&c->chunk_mu);
 	settle_locked(c, ch);
@@ -85,20 +86,39 @@ void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, 
 	okr_rec *rec = m->opaque;
 
 	(void)rk;
+	if (c->tally.chunk != rec->chunk) {
+		okr_pass_on(c);
+		c->tally.chunk = rec->chunk;
+	}
+	c->tally.reports++;
 	if (m->err) {
 		fail(rec, m->err, rd_kafka_message_status(msg));
 	} else {
 		rec->state = REC_ACKED;
-		atomic_fetch_add(&rec->chunk->acked, 1);
-		atomic_fetch_add(&c->acked_total, 1);
+		c->tally.acked++;
 	}
-	atomic_fetch_sub(&c->outstanding, 1);
+}
+
+/* okr_pass_on counts what was reported since the last call. Reports come on the poll thread only and mostly
+ * many of one chunk in a row, so that all others see them at once and at the cost of one. */
+void okr_pass_on(okr_client *c)
+{
+	okr_tally t = c->tally;
+
+	if (t.reports == 0)
+		return;
+	c->tally = (okr_tally){0};
+	atomic_fetch_sub(&c->outstanding, t.reports);
 	/* One wake-up for a burst: the flag stays set until Go has fetched the news. */
-	if (!m->err && !atomic_exchange(&c->acked_flag, 1))
-		okr_notify(c);
+	if (t.acked > 0) {
+		atomic_fetch_add(&t.chunk->acked, t.acked);
+		atomic_fetch_add(&c->acked_total, (unsigned)t.acked);
+		if (!atomic_exchange(&c->acked_flag, 1))
+			okr_notify(c);
+	}
 	if (!atomic_exchange(&c->reported_flag, 1))
 		okr_notify(c);
-	drop_ref(rec->chunk);
+	drop_refs(t.chunk, t.reports);
 }
 
 void *okr_topic(okr_client *c, const char *name, int *code)
@@ -125,19 +145,19 @@ void *okr_topic(okr_client *c, const char *name, int *code)
 	return rkt;
 }
 
-static okr_chunk *chunk_new(okr_client *c, uint64_t id, const okr_msg *msgs, int n, const char *data, size_t data_len)
+static okr_chunk *chunk_new(okr_client *c, uint64_t id, const okr_msg *msgs, int n, char *data, size_t data_len, bool own)
 {
 	size_t head_len = sizeof(okr_chunk) + (size_t)n * sizeof(okr_rec), msgs_len = (size_t)n * sizeof(*msgs);
-	okr_chunk *ch = okr_block_new(c, head_len + msgs_len + data_len);
+	okr_chunk *ch = okr_block_new(head_len + msgs_len + (own ? 0 : data_len));
 
 	if (!ch)
 		return NULL;
 	memset(ch, 0, head_len);
 	ch->msgs = (okr_msg *)((char *)ch + head_len);
-	ch->data = (char *)ch->msgs + msgs_len;
-	ch->data_len = data_len;
 	memcpy(ch->msgs, msgs, msgs_len);
-	memcpy(ch->data, data, data_len);
+	ch->data = own ? data : memcpy((char *)ch->msgs + msgs_len, data, data_len);
+	ch->data_len = data_len;
+	ch->owned = own;
 	ch->client = c;
 	ch->id = id;
 	ch->n = n;
@@ -229,7 +249,7 @@ static void refuse(okr_client *c, okr_chunk *ch, okr_rec *rec, int code)
 	rec->state = REC_REFUSED;
 	atomic_fetch_sub(&c->outstanding, 1);
 	atomic_store(&c->reported_flag, 1);
-	drop_ref(ch);
+	drop_refs(ch, 1);
 }
 
 /* So many messages go into one call of librdkafka at most: it holds a lock of the topic meanwhile. */
@@ -289,9 +309,9 @@ static void leave_out(okr_client *c, okr_chunk *ch, int taken)
 }
 
 int okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_codes,
-                       const okr_msg *msgs, int n, const char *data, size_t data_len)
+                       const okr_msg *msgs, int n, char *data, size_t data_len, bool own)
 {
-	okr_chunk *ch = chunk_new(c, id, msgs, n, data, data_len);
+	okr_chunk *ch = chunk_new(c, id, msgs, n, data, data_len, own);
 
 	int i = 0;
 
@@ -319,7 +339,7 @@ int okr_produce(okr_client *c, uint64_t id, void **topics, const int *topic_code
 			refuse(c, ch, &ch->recs[i], code);
 		i++;
 	}
-	drop_ref(ch);   /* another thread may free it from here on */
+	drop_refs(ch, 1);   /* another thread may free it from here on */
 	return i;
 }
 
@@ -381,6 +401,13 @@ const char *okr_chunk_data(const okr_chunk *ch, size_t *len)
 	return ch->data;
 }
 
+static void chunk_free(okr_chunk *ch)
+{
+	if (ch->owned)
+		okr_block_free(ch->data);
+	okr_block_free(ch);
+}
+
 void okr_chunk_free(okr_chunk *ch)
 {
 	okr_client *c = ch->client;
@@ -392,7 +419,7 @@ void okr_chunk_free(okr_chunk *ch)
 		pthread_mutex_unlock(&c->life_mu);
 		return;
 	}
-	okr_block_free(c, ch);
+	chunk_free(ch);
 }
 
 /* okr_chunks_abandon settles what was never reported: the handle is gone, or it could not
@@ -423,6 +450,6 @@ void okr_orphans_free(okr_client *c)
 		okr_chunk *ch = c->orphans;
 
 		c->orphans = ch->next;
-		okr_block_free(c, ch);
+		chunk_free(ch);
 	}
 }

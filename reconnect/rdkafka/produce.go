@@ -44,17 +44,44 @@ func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 	} else {
 		data = (*C.char)(unsafe.Pointer(&emptyData[0]))
 	}
+	// What a full queue leaves out is still the caller's, and its bytes are needed then.
+	keep := b.Lent && len(b.Data) > 0 && !c.bounded
 	taken := int(C.okr_produce(c.c, C.uint64_t(id), topics, codes,
-		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data))))
+		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data)), C.bool(keep)))
 	switch {
 	case taken < 0: // no memory for the chunk: nothing was handed over
 		c.take(id)
 		refuse(d, b, codeClosed)
+		return d
 	case taken < len(b.Messages):
 		d.LeaveOut(len(b.Messages) - taken)
 	}
+	if keep {
+		b.Data, b.Lent = nil, false
+	}
 	return d
 }
+
+// Memory lends blocks of C's memory, which the clients of this package keep.
+type Memory struct{}
+
+// lendFrom is how many bytes are worth a block of their own.
+const lendFrom = 64 << 10
+
+// Lend implements reconnect.Memory.
+func (Memory) Lend(size int) []byte {
+	if size < lendFrom {
+		return nil
+	}
+	block := C.okr_block_new(C.size_t(size))
+	if block == nil {
+		return nil
+	}
+	return unsafe.Slice((*byte)(block), int(C.okr_block_size(block)))[:0]
+}
+
+// Return implements reconnect.Memory.
+func (Memory) Return(lent []byte) { C.okr_block_free(unsafe.Pointer(unsafe.SliceData(lent))) }
 
 var emptyData [1]byte
 

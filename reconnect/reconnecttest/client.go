@@ -96,10 +96,16 @@ func (c *Client) startAll() {
 	go c.notifier()
 }
 
-// Produce implements reconnect.Client.
+// Produce implements reconnect.Client. It keeps the bytes of a batch that are lent.
 func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 	d := reconnect.NewDelivery()
-	q := &batch{delivery: d, whole: clone(b), messages: messagesOf(b)}
+	q := &batch{delivery: d, messages: messagesOf(b)}
+	if b.Lent && c.n.Queue == 0 {
+		q.whole = &reconnect.Batch{Topics: slices.Clone(b.Topics), Data: b.Data, Messages: slices.Clone(b.Messages)}
+		b.Data, b.Lent = nil, false
+	} else {
+		q.whole = clone(b)
+	}
 	c.mu.Lock()
 	select {
 	case <-c.closed:
@@ -139,6 +145,20 @@ func (b *batch) leaveOut(n int) {
 	kept := len(b.messages) - n
 	b.messages, b.whole.Messages = b.messages[:kept], b.whole.Messages[:kept]
 	b.delivery.LeaveOut(n)
+}
+
+// Memory lends bytes that the clients of this package keep; what comes back is overwritten, as it is used anew.
+type Memory struct{}
+
+// Lend implements reconnect.Memory.
+func (Memory) Lend(size int) []byte { return make([]byte, 0, size) }
+
+// Return implements reconnect.Memory.
+func (Memory) Return(lent []byte) {
+	lent = lent[:cap(lent)]
+	for i := range lent {
+		lent[i] = 0xc1
+	}
 }
 
 func messagesOf(b *reconnect.Batch) []Message {

@@ -49,7 +49,9 @@ func open(s section, opener reconnect.Opener, log io.Writer) (*plugin.Instance, 
 	if opener == nil {
 		opener = rdkafka.Opener(clientOptions(cfg))
 	}
-	return plugin.New(plugin.Options{Config: cfg, Open: opener, Relay: flblog.NewRelay(quietLog{log}, "growth"), Name: "growth"})
+	return plugin.New(plugin.Options{
+		Config: cfg, Open: opener, Memory: rdkafka.Memory{}, Relay: flblog.NewRelay(quietLog{log}, "growth"), Name: "growth",
+	})
 }
 
 func decode(s section) (*config.Config, error) {
