@@ -41,14 +41,17 @@ build: $(PLUGIN) ## Build the plugin and its private librdkafka into build/.
 $(PRIVATE): packaging/private-librdkafka.sh packaging/calm-poll.c go.mod
 	CC="$(CC)" NM="$(NM)" packaging/private-librdkafka.sh "$(ARCHIVE)" "$(VENDORED)" $(BUILD)
 
+# How Go code is built that uses the private librdkafka.
 # timberjack_nozstd: rotated files are not compressed, and the compressor would be in the plugin.
 # Go's build cache sees flags, not the library behind them: its hash is one of the flags, so
 # that a changed library is never linked with old objects.
-$(PLUGIN): $(PRIVATE) $(GO_SOURCES) $(C_SOURCES) packaging/exports.map go.mod go.sum
-	CGO_ENABLED=1 GOARCH=$(GOARCH) CC="$(CC)" \
+PRIVATE_BUILD = CGO_ENABLED=1 GOARCH=$(GOARCH) CC="$(CC)" \
 	CGO_CFLAGS="-O2 -g -include $(CURDIR)/$(BUILD)/renames.h -I$(VENDORED) -DOKR_MODULE_HEADER -DOKR_LIBRARY=$$(sha256sum $(PRIVATE) $(BUILD)/renames.h | sha256sum | cut -c1-16)" \
 	CGO_LDFLAGS="-L$(CURDIR)/$(BUILD) -lrdkafka_kafka_reconnect -Wl,-rpath,\$$ORIGIN" \
-	$(GO) build -tags rdkafka_private,timberjack_nozstd -buildmode=c-shared -trimpath \
+	$(GO) build -tags rdkafka_private,timberjack_nozstd -trimpath
+
+$(PLUGIN): $(PRIVATE) $(GO_SOURCES) $(C_SOURCES) packaging/exports.map go.mod go.sum
+	$(PRIVATE_BUILD) -buildmode=c-shared \
 	  -ldflags '-s -w -X out_kafka_reconnect/internal/version.Version=$(VERSION) -extldflags "-Wl,--version-script=$(CURDIR)/packaging/exports.map -Wl,-z,defs"' \
 	  -o $@ .
 	@rm -f $(BUILD)/out_kafka_reconnect.h
@@ -139,7 +142,8 @@ profile: $(BROKER) ## Profile the whole path to a broker; leave flame graphs for
 
 .PHONY: bench-e2e
 bench-e2e: $(PLUGIN) ## Measure against the built-in output in Fluent Bit on real Kafka; ARGS='-only latency' picks a part.
-	$(GO) run ./test/e2e/speed -plugin $(PLUGIN) -out $(BUILD)/speed.json $(ARGS)
+	$(PRIVATE_BUILD) -o $(BUILD)/speed-private ./test/e2e/speed
+	$(GO) run ./test/e2e/speed -plugin $(PLUGIN) -private $(BUILD)/speed-private -out $(BUILD)/speed.json $(ARGS)
 
 .PHONY: bench-e2e-docs
 bench-e2e-docs: ## Make docs/throughput.md and its plot from the results of make bench-e2e.

@@ -44,6 +44,7 @@ func outputs() []output {
 		{name: nowhere},
 		{name: builtIn, lines: "name kafka\nretry_limit no_limits\n"},
 		{name: ours, lines: "name kafka_reconnect\nretry_limit no_limits\nworkers 1\n", own: true},
+		{name: oursFour, lines: "name kafka_reconnect\nretry_limit no_limits\nworkers 4\n", own: true},
 		{name: oursEngine, lines: "name kafka_reconnect\nretry_limit no_limits\n", own: true},
 	}
 }
@@ -52,9 +53,22 @@ func outputs() []output {
 const (
 	nowhere    = "null"
 	builtIn    = "kafka (built-in)"
-	ours       = "kafka_reconnect"
+	ours       = "kafka_reconnect, 1 worker"
+	oursFour   = "kafka_reconnect, 4 workers"
 	oursEngine = "kafka_reconnect, no worker"
 )
+
+// Limits of what the input may have read and no output has delivered: more than a file, and a part of it.
+const (
+	allOfIt  = "1G"
+	heldBack = "64M"
+)
+
+// A source is what a run delivers.
+type source struct {
+	path, limit string
+	records     int
+}
 
 const (
 	partitions = 3
@@ -69,28 +83,7 @@ const (
 // hosts makes the runs in Fluent Bit.
 func (b *bench) hosts(ctx context.Context, r *report) error {
 	for _, s := range shapes() {
-		path := filepath.Join(b.dir, "lines")
-		n, err := s.writeLines(path, b.megabytes<<20)
-		if err != nil {
-			return err
-		}
-		for _, codec := range codecs {
-			for round := range b.rounds {
-				for _, o := range outputs() {
-					if b.only != "" && b.only != "throughput" || !b.match.MatchString(s.name+", "+codec+", "+o.name) {
-						continue
-					}
-					t, err := b.throughput(ctx, o, codec, path, n)
-					if err != nil {
-						return fmt.Errorf("%s, %s, %s: %w", s.name, codec, o.name, err)
-					}
-					t.Shape, t.Codec, t.Output, t.Records = s.name, codec, o.name, n
-					r.Throughput = append(r.Throughput, t)
-					b.say("round %d: %s", round+1, t)
-				}
-			}
-		}
-		if err := os.Remove(path); err != nil {
+		if err := b.deliveries(ctx, r, s); err != nil {
 			return err
 		}
 	}
@@ -115,6 +108,46 @@ func (b *bench) hosts(ctx context.Context, r *report) error {
 	return nil
 }
 
+// deliveries makes the runs that deliver a file: as fast as it can be read, and with the input held back.
+func (b *bench) deliveries(ctx context.Context, r *report, s shape) error {
+	path := filepath.Join(b.dir, "lines")
+	n, err := s.writeLines(path, b.megabytes<<20)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(path) }()
+	turns := func(what, codec, limit string) (all []throughput, err error) {
+		if b.only != "" && b.only != what {
+			return nil, nil
+		}
+		for round := range b.rounds {
+			for _, o := range outputs() {
+				if !b.match.MatchString(s.name + ", " + codec + ", " + o.name) {
+					continue
+				}
+				t, err := b.throughput(ctx, o, source{path, limit, n}, codec)
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s, %s: %w", s.name, codec, o.name, err)
+				}
+				t.Shape, t.Codec, t.Output, t.Records = s.name, codec, o.name, n
+				all = append(all, t)
+				b.say("%s, round %d: %s", what, round+1, t)
+			}
+		}
+		return all, nil
+	}
+	for _, codec := range codecs {
+		all, err := turns("throughput", codec, allOfIt)
+		if err != nil {
+			return err
+		}
+		r.Throughput = append(r.Throughput, all...)
+	}
+	all, err := turns("memory", codecs[0], heldBack)
+	r.Held = append(r.Held, all...)
+	return err
+}
+
 func (b *bench) say(format string, args ...any) { _, _ = fmt.Fprintf(b.log, format+"\n", args...) }
 
 // topic makes a topic for the next run; the broker notes when it writes a record.
@@ -125,7 +158,7 @@ func (b *bench) topic(ctx context.Context) (string, error) {
 }
 
 // start runs Fluent Bit with one output on a file of lines. The address is that of its server.
-func (b *bench) start(ctx context.Context, o output, codec, path, topic string) (a *agent, server string, done func(), err error) {
+func (b *bench) start(ctx context.Context, o output, codec string, from source, topic string) (a *agent, server string, done func(), err error) {
 	lease, err := freeport.Take(1)
 	if err != nil {
 		return nil, "", nil, err
@@ -148,7 +181,7 @@ func (b *bench) start(ctx context.Context, o output, codec, path, topic string) 
 	server = net.JoinHostPort("127.0.0.1", port)
 	service := "flush 1\ngrace 5\nlog_level warn\nscheduler.base 1\nscheduler.cap 1\nhttp_server on\nhttp_listen 127.0.0.1\nhttp_port " + port +
 		"\nparsers_file " + parsers + "\n"
-	input := "name tail\ntag app\npath " + path + "\nparser json\nread_from_head true\nmem_buf_limit 256M\nrefresh_interval 1\n"
+	input := "name tail\ntag app\npath " + from.path + "\nparser json\nread_from_head true\nmem_buf_limit " + from.limit + "\nrefresh_interval 1\n"
 	text := "[SERVICE]\n" + indent(service) + "[INPUT]\n" + indent(input) + "[OUTPUT]\n" + indent("match *\n"+section)
 	err = os.WriteFile(parsers, []byte("[PARSER]\n"+indent("name json\nformat json\n")), 0o644)
 	if err == nil {
@@ -177,7 +210,7 @@ func indent(lines string) string {
 }
 
 // throughput delivers a file.
-func (b *bench) throughput(ctx context.Context, o output, codec, path string, n int) (t throughput, err error) {
+func (b *bench) throughput(ctx context.Context, o output, from source, codec string) (t throughput, err error) {
 	ctx, cancel := context.WithTimeout(ctx, runPatience)
 	defer cancel()
 	topic, err := b.topic(ctx)
@@ -189,7 +222,7 @@ func (b *bench) throughput(ctx context.Context, o output, codec, path string, n 
 		return t, err
 	}
 	began := time.Now()
-	a, server, done, err := b.start(ctx, o, codec, path, topic)
+	a, server, done, err := b.start(ctx, o, codec, from, topic)
 	if err != nil {
 		return t, err
 	}
@@ -204,7 +237,7 @@ func (b *bench) throughput(ctx context.Context, o output, codec, path string, n 
 	if o.lines == "" {
 		count = func(ctx context.Context) (int, error) { return processed(ctx, server) }
 	}
-	first := began
+	first, n := began, from.records
 	for held := 0; held < n; {
 		before := held
 		if held, err = count(ctx); err != nil {
@@ -280,7 +313,7 @@ func (b *bench) idle(ctx context.Context, o output) (i idle, err error) {
 	if _, err := shapes()[0].writeLines(path, 30_000); err != nil {
 		return i, err
 	}
-	a, _, done, err := b.start(ctx, o, "none", path, topic)
+	a, _, done, err := b.start(ctx, o, codecs[0], source{path: path, limit: allOfIt}, topic)
 	if err != nil {
 		return i, err
 	}

@@ -30,23 +30,30 @@ type goal struct {
 	what  string
 	most  bool // the bar is the most that is allowed, not the least
 	bar   float64
-	found float64
+	found []float64 // with one worker and with four, or one figure for both
 	unit  string
 }
 
 // goals compares the figures with what this project wants to reach.
 func (r *report) goals() string {
 	var goals []goal
+	both := func(figure func(output string) float64) []float64 { return []float64{figure(ours), figure(oursFour)} }
 	for _, s := range shapes() {
 		for _, codec := range codecs {
-			c := r.cell(s.name, codec)
+			c := cellOf(r.Throughput, s.name, codec)
 			where := ", " + s.name + ", " + codec
 			goals = append(goals,
-				goal{"records/s, times the built-in's" + where, false, 1.5, c.rate(ours) / c.rate(builtIn), ""},
-				goal{"output's CPU, times the built-in's" + where, true, 0.5, c.cpu(ours) / c.cpu(builtIn), ""},
-				goal{"peak RSS above the built-in's" + where, true, 30, c.peak(ours) - c.peak(builtIn), " MiB"},
+				goal{"records/s, times the built-in's" + where, false, 1.5, both(func(o string) float64 { return c.rate(o) / c.rate(builtIn) }), ""},
+				goal{"output's CPU, times the built-in's" + where, true, 0.5, both(func(o string) float64 { return c.cpu(o) / c.cpu(builtIn) }), ""},
+				goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return c.peak(o) - c.peak(builtIn) }), " MiB"},
 			)
 		}
+		c := cellOf(r.Held, s.name, codecs[0])
+		where := ", input held back, " + s.name
+		goals = append(goals,
+			goal{"output's CPU, times the built-in's" + where, true, 0.5, both(func(o string) float64 { return c.cpu(o) / c.cpu(builtIn) }), ""},
+			goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return c.peak(o) - c.peak(builtIn) }), " MiB"},
+		)
 	}
 	rss := func(output string) float64 {
 		return of(r.Idle, func(i idle) bool { return i.Output == output }, func(i idle) float64 { return i.MiB })
@@ -55,35 +62,41 @@ func (r *report) goals() string {
 		return of(r.Latency, func(l latency) bool { return l.Output == output }, func(l latency) float64 { return l.P99 })
 	}
 	goals = append(goals,
-		goal{"idle RSS above the built-in's", true, 10, rss(ours) - rss(builtIn), " MiB"},
-		goal{"p99 from the log line to the broker's log, above the built-in's", true, 10, p99(ours) - p99(builtIn), " ms"},
+		goal{"idle RSS above the built-in's", true, 10, both(func(o string) float64 { return rss(o) - rss(builtIn) }), " MiB"},
+		goal{"p99 from the log line to the broker's log, above the built-in's", true, 10, both(func(o string) float64 { return p99(o) - p99(builtIn) }), " ms"},
 	)
 	for _, s := range shapes() {
 		for _, codec := range codecs {
 			c := r.halves(s.name, codec)
 			goals = append(goals,
-				goal{"produce half, records/s, times the loop in C, " + s.name + ", " + codec, false, 0.9, c.rate(halfGo) / c.rate(halfC), ""},
-				goal{"produce half, CPU, times the loop in C, " + s.name + ", " + codec, true, 1.25, c.cpu(halfGo) / c.cpu(halfC), ""},
+				goal{"produce half, records/s, times the loop in C, " + s.name + ", " + codec, false, 0.9, []float64{c.rate(halfGo) / c.rate(halfC)}, ""},
+				goal{"produce half, CPU, times the loop in C, " + s.name + ", " + codec, true, 1.25, []float64{c.cpu(halfGo) / c.cpu(halfC)}, ""},
 			)
 		}
 	}
 	var b strings.Builder
-	b.WriteString("\n## Goals\n\n| goal | bar | found | |\n|---|---|---|---|\n")
+	b.WriteString("\n## Goals\n\nA figure in bold misses its bar.\n\n| goal | bar | 1 worker | 4 workers |\n|---|---|---|---|\n")
 	for _, g := range goals {
-		sign, kept := "≥", g.found >= g.bar
+		sign := "≥"
 		if g.most {
-			sign, kept = "≤", g.found <= g.bar
+			sign = "≤"
 		}
-		verdict := "kept"
-		if !kept {
-			verdict = "**missed**"
+		fmt.Fprintf(&b, "| %s | %s %g%s |", g.what, sign, g.bar, g.unit)
+		for _, found := range g.found {
+			mark := ""
+			if g.most && found > g.bar || !g.most && found < g.bar {
+				mark = "**"
+			}
+			fmt.Fprintf(&b, " %s%.2f%s%s |", mark, found, g.unit, mark)
 		}
-		fmt.Fprintf(&b, "| %s | %s %g%s | %.2f%s | %s |\n", g.what, sign, g.bar, g.unit, g.found, g.unit, verdict)
+		b.WriteString(strings.Repeat(" |", 2-len(g.found)) + "\n")
 	}
 	return b.String()
 }
 
-var colours = map[string]color.Color{builtIn: chart.Grey, ours: chart.Blue, oursEngine: color.RGBA{0x8f, 0xb3, 0xe6, 0xff}}
+var colours = map[string]color.Color{
+	builtIn: chart.Grey, ours: chart.Blue, oursFour: color.RGBA{0x1b, 0x3a, 0x6b, 0xff}, oursEngine: color.RGBA{0x8f, 0xb3, 0xe6, 0xff},
+}
 
 // picture draws records a second and the output's CPU as bars.
 func (r *report) picture() ([]byte, error) {
@@ -104,20 +117,20 @@ func (r *report) picture() ([]byte, error) {
 		p.Y.Min = 0
 		p.Y.Tick.Marker = plot.TickerFunc(chart.CountTicks)
 		var names []string
-		for i, output := range []string{builtIn, ours, oursEngine} {
+		for i, output := range outputNames {
 			var values plotter.Values
 			names = nil
 			for _, s := range shapes() {
 				for _, codec := range codecs {
-					values = append(values, side.figure(r.cell(s.name, codec), output))
+					values = append(values, side.figure(cellOf(r.Throughput, s.name, codec), output))
 					names = append(names, s.name+", "+codec)
 				}
 			}
-			bars, err := plotter.NewBarChart(values, 16)
+			bars, err := plotter.NewBarChart(values, 12)
 			if err != nil {
 				return nil, fmt.Errorf("drawing the bars of %s: %w", output, err)
 			}
-			bars.Color, bars.LineStyle.Width, bars.Offset = colours[output], 0, vg.Length(i-1)*17
+			bars.Color, bars.LineStyle.Width, bars.Offset = colours[output], 0, (vg.Length(i)-1.5)*13
 			p.Add(bars)
 			p.Legend.Add(output, bars)
 		}

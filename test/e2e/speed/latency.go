@@ -29,7 +29,7 @@ func (b *bench) latency(ctx context.Context, o output) (l latency, err error) {
 		return l, err
 	}
 	defer func() { _ = f.Close() }()
-	a, _, done, err := b.start(ctx, o, "none", path, topic)
+	a, _, done, err := b.start(ctx, o, codecs[0], source{path: path, limit: allOfIt}, topic)
 	if err != nil {
 		return l, err
 	}

@@ -19,6 +19,7 @@ type report struct {
 	Machine    string       `json:"machine"`
 	FluentBit  string       `json:"fluent_bit"`
 	Throughput []throughput `json:"throughput,omitempty"`
+	Held       []throughput `json:"held_back,omitempty"` // the same with the input held back
 	Idle       []idle       `json:"idle,omitempty"`
 	Latency    []latency    `json:"latency,omitempty"`
 	Produce    []produce    `json:"produce,omitempty"`
@@ -131,6 +132,7 @@ func (r *report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "One run of %s: %s; Fluent Bit %s.\n", r.Day, r.Machine, cmp.Or(r.FluentBit, "none"))
 	r.throughputTable(&b)
+	r.heldTable(&b)
 	if len(r.Idle) > 0 {
 		b.WriteString("\n| idle | RSS MiB | CPU, % of a core |\n|---|---|---|\n")
 		for _, i := range r.Idle {
@@ -147,14 +149,17 @@ func (r *report) Markdown() string {
 	return b.String()
 }
 
+// outputNames are those that are compared with null, in the order of the tables.
+var outputNames = []string{builtIn, ours, oursFour, oursEngine}
+
 // codecs are the compressions that are measured.
 var codecs = []string{"none", "lz4"}
 
 // A cell is the runs of one shape and compression.
 type cell []throughput
 
-func (r *report) cell(shape, codec string) cell {
-	return slices.DeleteFunc(slices.Clone(r.Throughput), func(t throughput) bool { return t.Shape != shape || t.Codec != codec })
+func cellOf(all []throughput, shape, codec string) cell {
+	return slices.DeleteFunc(slices.Clone(all), func(t throughput) bool { return t.Shape != shape || t.Codec != codec })
 }
 
 func (c cell) figure(output string, f func(throughput) float64) float64 {
@@ -180,15 +185,35 @@ func (r *report) throughputTable(b *strings.Builder) {
 	b.WriteString("\n| record, compression | output | records/s | × built-in | output's CPU s per million | × built-in | peak RSS MiB |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range shapes() {
 		for _, codec := range codecs {
-			c := r.cell(s.name, codec)
+			c := cellOf(r.Throughput, s.name, codec)
 			if len(c) == 0 {
 				continue
 			}
 			fmt.Fprintf(b, "| %s, %s | %s (whole process: %.2f) | %.0f | | 0 | | %.0f |\n", s.name, codec, nowhere, c.process(nowhere), c.rate(nowhere), c.peak(nowhere))
-			for _, o := range []string{builtIn, ours, oursEngine} {
+			for _, o := range outputNames {
 				if c.rate(o) > 0 {
 					fmt.Fprintf(b, "| | %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", o, c.rate(o), c.rate(o)/c.rate(builtIn), c.cpu(o), c.cpu(o)/c.cpu(builtIn), c.peak(o))
 				}
+			}
+		}
+	}
+}
+
+// heldTable is of the runs with the input held back.
+func (r *report) heldTable(b *strings.Builder) {
+	if len(r.Held) == 0 {
+		return
+	}
+	b.WriteString("\n| input held back, no compression | output | output's CPU s per million | × built-in | peak RSS MiB | above built-in |\n|---|---|---|---|---|---|\n")
+	for _, s := range shapes() {
+		c := cellOf(r.Held, s.name, codecs[0])
+		if len(c) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %s (whole process: %.2f) | 0 | | %.0f | |\n", s.name, nowhere, c.process(nowhere), c.peak(nowhere))
+		for _, o := range outputNames {
+			if c.peak(o) > 0 {
+				fmt.Fprintf(b, "| | %s | %.2f | %.2f | %.0f | %+.0f |\n", o, c.cpu(o), c.cpu(o)/c.cpu(builtIn), c.peak(o), c.peak(o)-c.peak(builtIn))
 			}
 		}
 	}

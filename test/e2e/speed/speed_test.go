@@ -17,7 +17,7 @@ func TestParse_SaysWhatIsWrong(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", ""},
 		{"-only latency -rounds 1", ""},
-		{"-only speed", "allowed: throughput, idle, latency, produce"},
+		{"-only speed", "allowed: throughput, memory, idle, latency, produce"},
 		{"-rounds 0", "must be 1 at least"},
 		{"-match (", "-match: "},
 		{"-half rust", "allowed: c, go"},
@@ -92,11 +92,16 @@ func TestDocument_IsCurrent(t *testing.T) {
 func TestReport_RatiosOfMedians(t *testing.T) {
 	r := newReport("9.9.9")
 	for _, round := range []float64{1, 2, 30} {
-		for output, seconds := range map[string]float64{nowhere: 1, builtIn: 4, ours: 2, oursEngine: 8} {
+		for output, seconds := range map[string]float64{nowhere: 1, builtIn: 4, ours: 2, oursFour: 1, oursEngine: 8} {
 			r.Throughput = append(r.Throughput, throughput{
 				Shape: "300 B", Codec: "none", Output: output, Records: 1e6, Seconds: seconds * round, CPU: 1 + seconds*round, PeakMiB: 50,
 			})
 		}
+	}
+	r.Held = []throughput{
+		{Shape: "2 KB", Codec: "none", Output: nowhere, Records: 1e6, Seconds: 1, CPU: 1, PeakMiB: 50},
+		{Shape: "2 KB", Codec: "none", Output: builtIn, Records: 1e6, Seconds: 1, CPU: 5, PeakMiB: 60},
+		{Shape: "2 KB", Codec: "none", Output: ours, Records: 1e6, Seconds: 1, CPU: 3, PeakMiB: 75},
 	}
 	r.Idle = []idle{{ours, 20, 0.5}}
 	r.Latency = []latency{{builtIn, 500, 1000, 1010}}
@@ -109,8 +114,9 @@ func TestReport_RatiosOfMedians(t *testing.T) {
 		"Fluent Bit 9.9.9.",
 		"| 300 B, none | null (whole process: 3.00) | 500000 | | 0 | | 50 |",
 		"| | kafka (built-in) | 125000 | 1.00 | 6.00 | 1.00 | 50 |",
-		"| | kafka_reconnect | 250000 | 2.00 | 2.00 | 0.33 | 50 |",
-		"| kafka_reconnect | 20.0 | 0.50 |",
+		"| | kafka_reconnect, 1 worker | 250000 | 2.00 | 2.00 | 0.33 | 50 |",
+		"| | kafka_reconnect, 1 worker | 2.00 | 0.50 | 75 | +15 |",
+		"| kafka_reconnect, 1 worker | 20.0 | 0.50 |",
 		"| kafka (built-in) | 500 | 1000 | 1010 |",
 		"| 2 KB, lz4 | 500000 | 250000 | 0.50 | 3.00 | 6.00 | 2.00 |",
 	} {
