@@ -121,6 +121,7 @@ static void *poll_loop(void *arg)
 	while (!atomic_load(&c->stop_poller)) {
 		rd_kafka_poll(c->rk, POLL_MS);
 		okr_pass_on(c);
+		okr_tell(c);
 		if (okr_now_ms() - watched >= WATCH_MS) {
 			okr_watch_connections(c);
 			okr_blocks_trim();

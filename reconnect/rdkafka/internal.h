@@ -81,7 +81,9 @@ struct okr_client {
 	okr_chunk *live;                   /* handed over, not reported */
 	okr_chunk *settled_head, *settled_tail;
 
-	okr_tally tally;                   /* the poll thread's own */
+	okr_tally tally;                   /* the poll thread's own, as the next two */
+	bool untold;                       /* Go was not woken for what is in the flags */
+	int64_t told_at;                   /* ms; when it last was for the flags alone */
 
 	atomic_int table_changed, acked_flag, reported_flag, token_wanted;
 	atomic_int outstanding;
@@ -122,6 +124,7 @@ void okr_blocks_client(int change);
 
 /* produce.c */
 void okr_pass_on(okr_client *c);
+void okr_tell(okr_client *c);
 void okr_on_report(struct rd_kafka_s *rk, const struct rd_kafka_message_s *msg, void *opaque);
 void okr_chunks_abandon(okr_client *c, bool orphan);
 void okr_orphans_free(okr_client *c);

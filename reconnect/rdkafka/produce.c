@@ -9,6 +9,8 @@
 
 #include "internal.h"
 
+enum { TELL_MS = 50 };
+
 enum { REC_OPEN = 0, REC_ACKED = 1, REC_FAILED = 2, REC_REFUSED = 3 };
 
 typedef struct {
@@ -60,16 +62,18 @@ static void settle_locked(okr_client *c, okr_chunk *ch)
 	c->settled_tail = ch;
 }
 
-static void drop_refs(okr_chunk *ch, int n)
+/* drop_refs tells whether that was the end of the chunk, of which Go is told then. */
+static bool drop_refs(okr_chunk *ch, int n)
 {
 	okr_client *c = ch->client;
 
 	if (atomic_fetch_sub(&ch->remaining, n) != n)
-		return;
+		return false;
 	pthread_mutex_lock(&c->chunk_mu);
 	settle_locked(c, ch);
 	pthread_mutex_unlock(&c->chunk_mu);
 	okr_notify(c);
+	return true;
 }
 
 static void fail(okr_rec *rec, int code, unsigned status)
@@ -109,16 +113,29 @@ void okr_pass_on(okr_client *c)
 		return;
 	c->tally = (okr_tally){0};
 	atomic_fetch_sub(&c->outstanding, t.reports);
-	/* One wake-up for a burst: the flag stays set until Go has fetched the news. */
 	if (t.acked > 0) {
 		atomic_fetch_add(&t.chunk->acked, t.acked);
 		atomic_fetch_add(&c->acked_total, (unsigned)t.acked);
-		if (!atomic_exchange(&c->acked_flag, 1))
-			okr_notify(c);
+		atomic_store(&c->acked_flag, 1);
 	}
-	if (!atomic_exchange(&c->reported_flag, 1))
-		okr_notify(c);
-	drop_refs(t.chunk, t.reports);
+	atomic_store(&c->reported_flag, 1);
+	c->untold = !drop_refs(t.chunk, t.reports);
+}
+
+/* okr_tell wakes Go for reports that were not the last ones of their chunk, from time to time: the supervisor is to
+ * know that a broker answers, but a wake-up for each chunk is enough while some end. */
+void okr_tell(okr_client *c)
+{
+	int64_t now;
+
+	if (!c->untold)
+		return;
+	now = okr_now_ms();
+	if (now - c->told_at < TELL_MS)
+		return;
+	c->untold = false;
+	c->told_at = now;
+	okr_notify(c);
 }
 
 void *okr_topic(okr_client *c, const char *name, int *code)
