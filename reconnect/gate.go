@@ -130,29 +130,19 @@ func (h *handle) retire(idle, timeout time.Duration, hurry <-chan struct{}) erro
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	for left := h.waiting.count(); left > 0; {
+	for stuck := false; !stuck && h.waiting.count() > 0; {
+		left := h.waiting.count()
 		t := time.NewTimer(idle)
 		select {
-		case <-h.waiting.none:
+		case <-h.waiting.none: // or there was nothing once before: a token stays
 		case <-hurry:
+			stuck = true
 		case <-t.C:
+			stuck = h.waiting.count() == left
 		}
 		t.Stop()
-		before := left
-		if left = h.waiting.count(); left == before || isDone(hurry) {
-			break
-		}
 	}
 	return h.Close(timeout)
-}
-
-func isDone(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // close waits for batches that are being handed over and closes the client.

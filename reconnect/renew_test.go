@@ -15,7 +15,8 @@ import (
 func TestRenew_FilesWhileUp(t *testing.T) {
 	slow := func(n *reconnecttest.Network) { n.AckDelay = 10 * time.Second }
 	bubble(t, setup{prepare: slow}, func(r *rig) {
-		r.sleep(25 * time.Second)
+		r.delivered(r.produce(1), 11*time.Second) // it has had nothing to do once
+		r.sleep(14 * time.Second)
 		d := r.produce(3)
 		old := r.net.Client()
 		r.net.Change()
@@ -26,8 +27,8 @@ func TestRenew_FilesWhileUp(t *testing.T) {
 		late := r.produce(2)
 		r.delivered(d, 10*time.Second)
 		r.delivered(late, 11*time.Second)
-		if n := len(r.net.Messages()); n != 5 {
-			r.Errorf("%d messages written, want 5", n)
+		if n := len(r.net.Messages()); n != 6 {
+			r.Errorf("%d messages written, want 6", n)
 		}
 		r.sleep(time.Second)
 		if refused := old.Produce(batchOf(1)); !settled(refused) {
