@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,6 +69,18 @@ func text(b []byte, key, value string) []byte { return chunktest.Str(chunktest.S
 
 func BenchmarkJSON300(b *testing.B) { benchmarkJSON(b, chunk300(1000), 1000, RouterConfig{}) }
 func BenchmarkJSON2K(b *testing.B)  { benchmarkJSON(b, chunk2K(1000), 1000, RouterConfig{}) }
+
+// BenchmarkJSONMixed300 is records of 300 bytes of which no two in a row have the same keys.
+func BenchmarkJSONMixed300(b *testing.B) {
+	w := chunk.NewWalker(chunk300(1000))
+	var e chunk.Entry
+	var in []byte
+	for i := 0; w.Next(&e); i++ {
+		in = chunktest.Head(in, uint32(e.Sec), uint32(e.Nsec))
+		in = append(in, bytes.ReplaceAll(e.Body, []byte("host"), []byte("hos"+strconv.Itoa(i%7)))...)
+	}
+	benchmarkJSON(b, in, 1000, RouterConfig{})
+}
 
 // BenchmarkJSONQuotes is text of a kilobyte in which every seventh word is quoted and every fourteenth is not ASCII.
 func BenchmarkJSONQuotes(b *testing.B) {

@@ -64,6 +64,7 @@ type JSON struct {
 	timeHash uint32
 	// keyDepth counts the keys being written that are arrays or maps.
 	keyDepth int
+	predict  prediction
 }
 
 // frame is one array or map being written.
@@ -116,13 +117,17 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 		j.track(f, int(pairs)+1+len(j.own.keys))
 		if timed {
 			j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
-			j.slots[int(j.timeHash)&f.mask] = 1
+			j.place(f, 0)
 		}
 		j.placeOwnKeys(f)
 	} else if pairs > 1 {
 		j.track(f, int(pairs))
 	}
+	if j.own.metadata.key == nil { // else our own keys are not the same in each record
+		j.predict.begin()
+	}
 	dst, pos, err = j.run(dst, b, pos, 0)
+	j.predict.end()
 	j.release()
 	if err == nil && pos != len(b) {
 		err = errTrailing
@@ -169,13 +174,16 @@ func (j *JSON) run(dst, b []byte, pos, base int) ([]byte, int, error) {
 		if f.isMap {
 			var err error
 			start := len(dst)
-			if dst, pos, err = j.appendKey(dst, b, pos); err != nil {
+			if k := j.predict.match(b, pos, len(j.stack), len(j.keys)-f.keys); k != nil {
+				dst = append(dst, k.text[:k.textLen]...)
+				pos += int(k.rawLen)
+				if f.mask != 0 {
+					j.keys = append(j.keys, keyText{start: start, end: len(dst)})
+				}
+			} else if dst, pos, err = j.unexpectedKey(dst, b, pos); err != nil {
 				return dst, pos, err
-			}
-			// A key can be a map, and writing it may have moved the stack.
-			f = &j.stack[len(j.stack)-1]
-			if f.mask != 0 {
-				j.noteKey(f, dst, start)
+			} else { // a key can be a map, and writing it may have moved the stack
+				f = &j.stack[len(j.stack)-1]
 			}
 			dst = append(dst, ':')
 		}
@@ -240,6 +248,27 @@ func opener(isMap bool) byte {
 		return '{'
 	}
 	return '['
+}
+
+// unexpectedKey appends the key at b[pos:], which is not the predicted one, and notes it.
+func (j *JSON) unexpectedKey(dst, b []byte, pos int) ([]byte, int, error) {
+	if j.predict.kept {
+		j.predict.kept = false
+		j.placeKeys(dst)
+	}
+	start, raw := len(dst), pos
+	dst, pos, err := j.appendKey(dst, b, pos)
+	if err != nil {
+		return dst, pos, err
+	}
+	f := &j.stack[len(j.stack)-1]
+	if j.keyDepth == 0 {
+		j.predict.learn(b[raw:pos], dst[start:], len(j.stack), len(j.keys)-f.keys, !j.text.bad)
+	}
+	if f.mask != 0 {
+		j.noteKey(f, dst, start)
+	}
+	return dst, pos, nil
 }
 
 // appendKey appends the key at b[pos:] as a JSON string.
