@@ -5,6 +5,9 @@ import "out_kafka_reconnect/reconnect"
 // roomMargin is how many bytes are added to those expected, as the chunk at hand may become more.
 const roomMargin = 16 << 10
 
+// roomWaste is how many times as large as what is expected the memory may be that is used again.
+const roomWaste = 4
+
 // room is where an encoder puts the bytes of its messages: into memory that is lent, which the client keeps so that
 // nobody makes a copy, or into a buffer that is used again and again.
 type room struct {
@@ -19,7 +22,8 @@ func (r *room) begin(b *reconnect.Batch, size int) {
 	r.forgetKept(b)
 	r.growth = max(r.growth, 1)
 	expected := int(r.growth*float64(size)) + roomMargin
-	if r.memory != nil && cap(r.lent) < expected {
+	// What is much too large goes back too: the client may keep it for long, and the messages alone are counted.
+	if r.memory != nil && (cap(r.lent) < expected || cap(r.lent)/roomWaste > expected) {
 		r.giveBack()
 		r.lent = r.memory.Lend(expected)
 	}
@@ -31,7 +35,7 @@ func (r *room) begin(b *reconnect.Batch, size int) {
 
 // end sees where the messages of that chunk are now.
 func (r *room) end(b *reconnect.Batch, size int) {
-	now := float64(len(b.Data)) / float64(max(size, 1)) * 1.05
+	now := float64(len(b.Data)) / float64(max(size, roomMargin)) * 1.05 // of a few bytes it tells nothing
 	r.growth = max(now, r.growth*0.9+now*0.1)
 	if b.Lent && cap(b.Data) != cap(r.lent) { // it was too little, and an append has left it
 		r.giveBack()

@@ -75,6 +75,32 @@ func TestRoom(t *testing.T) {
 	want("at the end", false, 0)
 }
 
+// What a client keeps is memory of about the size of the messages, which is what counts against queue_limit.
+func TestRoom_IsOfTheSizeOfTheMessages(t *testing.T) {
+	const small, large = 20_000, 4_000_000
+	for name, before := range map[string][2]int{
+		"after a large chunk that no client kept":        {large, large},
+		"after a chunk that is nearly nothing":           {20, 2_000},
+		"after a large chunk of which nothing is usable": {large, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, b := room{memory: &lender{t, map[*byte]bool{}}}, &reconnect.Batch{}
+			for _, size := range []int{small, large} {
+				r.begin(b, before[0])
+				b.Data = append(b.Data, make([]byte, before[1])...)
+				r.end(b, before[0])
+				r.begin(b, size)
+				if n := cap(b.Data); n < size || n > 4*(size+roomMargin) {
+					t.Errorf("%d bytes are lent for a chunk of %d", n, size)
+				}
+				b.Data = append(b.Data, make([]byte, size)...)
+				r.end(b, size)
+				r.drop(b)
+			}
+		})
+	}
+}
+
 // An encoder without memory that is lent writes the same.
 func TestEncoder_LentMemoryChangesNothing(t *testing.T) {
 	chunk := records(1, 500)

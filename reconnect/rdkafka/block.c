@@ -2,7 +2,7 @@
  * Memory for the chunks of all clients. A large block is a mapping of its own: what goes through
  * malloc may stay in the arenas, which are the host's too and not ours to trim, whereas a mapping
  * is gone when it is given back. Fresh pages cost as much as what is written into them, so a few
- * blocks are kept for the next chunks as long as some come and there is a client.
+ * blocks are kept for the next chunks as long as some of their size come and there is a client.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,13 +13,13 @@ enum {
 	MAPPED_FROM = 128 << 10, /* bytes; below it malloc gives its pages back well enough */
 	STEP = 256 << 10,        /* sizes are rounded up to it, so that blocks fit again */
 	SPARE_MAX = 16 << 20,    /* bytes that are kept */
-	SPARE_FOR = 2000,        /* ms after the last chunk */
+	SPARE_FOR = 2000,        /* ms after one was last of use */
 };
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;   /* guards what follows */
 static okr_block *spare;
 static size_t spare_size;
-static int64_t spare_used;   /* ms; when one was last asked for */
+static int64_t spare_used;   /* ms; when one was last taken or put there */
 static int clients;
 
 static void unmap_all(okr_block *b)
@@ -32,22 +32,23 @@ static void unmap_all(okr_block *b)
 	}
 }
 
-/* take_spare takes the smallest kept block of that size at least. */
+/* take_spare takes the smallest kept block of that size at least. One of more than twice the size is not taken: a
+ * chunk may hold it through an outage, and only its messages are counted. */
 static okr_block *take_spare(size_t size)
 {
 	okr_block **best = NULL;
 	okr_block *b = NULL;
 
 	pthread_mutex_lock(&mu);
-	spare_used = okr_now_ms();
 	for (okr_block **at = &spare; *at; at = &(*at)->next) {
-		if ((*at)->mapped >= size && (!best || (*at)->mapped < (*best)->mapped))
+		if ((*at)->mapped >= size && (*at)->mapped <= 2 * size && (!best || (*at)->mapped < (*best)->mapped))
 			best = at;
 	}
 	if (best) {
 		b = *best;
 		*best = b->next;
 		spare_size -= b->mapped;
+		spare_used = okr_now_ms();
 	}
 	pthread_mutex_unlock(&mu);
 	return b;
@@ -93,6 +94,7 @@ void okr_block_free(void *block)
 		b->next = spare;
 		spare = b;
 		spare_size += b->mapped;
+		spare_used = okr_now_ms();
 	}
 	pthread_mutex_unlock(&mu);
 	if (!keep)
@@ -116,7 +118,7 @@ static okr_block *take_all(void)
 	return all;
 }
 
-/* okr_blocks_trim gives back what is kept when no chunk has come for a while. */
+/* okr_blocks_trim gives back what is kept when none of it was of use for a while. */
 void okr_blocks_trim(void)
 {
 	okr_block *all = NULL;

@@ -51,15 +51,16 @@ func (c *Client) fetch(handle *C.okr_client) {
 		c.logger.Warn("client lines were dropped because too many came at once", "count", dropped-c.dropped)
 		c.dropped = dropped
 	}
-	if news.table_changed != 0 {
-		c.sink(c.table(handle))
-	}
 	n := reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeReported}
 	if news.acked != 0 {
 		n.Kind = reconnect.NoticeAcked
 	}
 	if news.acked != 0 || news.reported != 0 {
 		c.sink(n)
+	}
+	// Last, as it is the newest: an acknowledgement behind the loss of its broker would tell that one is back.
+	if news.table_changed != 0 {
+		c.sink(c.table(handle))
 	}
 }
 

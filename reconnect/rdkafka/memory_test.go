@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"out_kafka_reconnect/reconnect"
 	"out_kafka_reconnect/reconnect/fsm"
@@ -29,13 +30,21 @@ func own(t *testing.T) int {
 	return 0
 }
 
-// Large chunks lie in memory of their own, which is the system's again when the client is closed.
-func TestClient_GivesTheMemoryOfChunksBack(t *testing.T) {
-	const chunks, each = 64, 1 << 20
+// openShut opens a client that connects to nothing.
+func openShut(t *testing.T) *Client {
+	t.Helper()
 	c, err := open(Options{Properties: []Property{{"bootstrap.servers", "127.0.0.1:1"}, {"queue.buffering.max.messages", "0"}}}, 1, nil, fsm.ConnShut)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Close(time.Second) })
+	return c
+}
+
+// Large chunks lie in memory of their own, which is the system's again when the client is closed.
+func TestClient_GivesTheMemoryOfChunksBack(t *testing.T) {
+	const chunks, each = 64, 1 << 20
+	c := openShut(t)
 	batch := &reconnect.Batch{
 		Topics: []string{"alpha"}, Data: make([]byte, each),
 		Messages: []reconnect.Message{{Partition: reconnect.PartitionAny, KeyLen: reconnect.NoKey, ValLen: each / 2}},
@@ -60,4 +69,22 @@ func TestClient_GivesTheMemoryOfChunksBack(t *testing.T) {
 			t.Fatalf("%d MiB are left", left)
 		}
 	}
+}
+
+// Memory that is kept is lent again, but not for much less: a client may keep it for long.
+func TestMemory_LendsNoLargeBlockForASmallOne(t *testing.T) {
+	openShut(t)
+	large := Memory{}.Lend(8 << 20)
+	at := unsafe.SliceData(large)
+	Memory{}.Return(large)
+	const small = 300 << 10
+	block := Memory{}.Lend(small)
+	if n := cap(block); n > 4*small {
+		t.Errorf("a block of %d bytes is lent for %d", n, small)
+	}
+	Memory{}.Return(block)
+	if large = (Memory{}).Lend(7 << 20); unsafe.SliceData(large) != at {
+		t.Error("the large block is not lent again")
+	}
+	Memory{}.Return(large)
 }
