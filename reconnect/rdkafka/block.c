@@ -18,7 +18,6 @@ enum {
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;   /* guards what follows */
 static okr_block *spare;
-static size_t spare_size;
 static int64_t spare_used;   /* ms; when one was last taken or put there */
 static int clients;
 
@@ -47,7 +46,6 @@ static okr_block *take_spare(size_t size)
 	if (best) {
 		b = *best;
 		*best = b->next;
-		spare_size -= b->mapped;
 		spare_used = okr_now_ms();
 	}
 	pthread_mutex_unlock(&mu);
@@ -79,26 +77,37 @@ void *okr_block_new(size_t size)
 	return b + 1;
 }
 
+/* cut_spare takes what has been kept longest, so that no more than most bytes are left; mu is held. */
+static okr_block *cut_spare(size_t most)
+{
+	okr_block **at = &spare;
+	okr_block *rest;
+
+	while (*at && (*at)->mapped <= most) {
+		most -= (*at)->mapped;
+		at = &(*at)->next;
+	}
+	rest = *at;
+	*at = NULL;
+	return rest;
+}
+
 void okr_block_free(void *block)
 {
 	okr_block *b = (okr_block *)block - 1;
-	bool keep;
+	okr_block *rest;
 
 	if (!b->mapped) {
 		free(b);
 		return;
 	}
 	pthread_mutex_lock(&mu);
-	keep = clients > 0 && spare_size + b->mapped <= SPARE_MAX;
-	if (keep) {
-		b->next = spare;
-		spare = b;
-		spare_size += b->mapped;
-		spare_used = okr_now_ms();
-	}
+	b->next = spare;
+	spare = b;
+	spare_used = okr_now_ms();
+	rest = cut_spare(clients > 0 ? SPARE_MAX : 0);
 	pthread_mutex_unlock(&mu);
-	if (!keep)
-		munmap(b, b->mapped);
+	unmap_all(rest);
 }
 
 size_t okr_block_size(const void *block)
@@ -108,16 +117,6 @@ size_t okr_block_size(const void *block)
 	return b->size;
 }
 
-/* take_all takes what is kept; mu is held. */
-static okr_block *take_all(void)
-{
-	okr_block *all = spare;
-
-	spare = NULL;
-	spare_size = 0;
-	return all;
-}
-
 /* okr_blocks_trim gives back what is kept when none of it was of use for a while. */
 void okr_blocks_trim(void)
 {
@@ -125,7 +124,7 @@ void okr_blocks_trim(void)
 
 	pthread_mutex_lock(&mu);
 	if (spare && okr_now_ms() - spare_used >= SPARE_FOR)
-		all = take_all();
+		all = cut_spare(0);
 	pthread_mutex_unlock(&mu);
 	unmap_all(all);
 }
@@ -138,7 +137,7 @@ void okr_blocks_client(int change)
 	pthread_mutex_lock(&mu);
 	clients += change;
 	if (clients == 0)
-		all = take_all();
+		all = cut_spare(0);
 	pthread_mutex_unlock(&mu);
 	unmap_all(all);
 }
