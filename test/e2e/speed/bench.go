@@ -76,8 +76,6 @@ const (
 	runPatience = 5 * time.Minute
 	// lookEvery is how often the topic is asked how much it holds: the times are that exact.
 	lookEvery = 20 * time.Millisecond
-	// settles is how long an agent is left alone before its memory counts as that of an idle one.
-	settles = 8 * time.Second
 )
 
 // hosts makes the runs in Fluent Bit.
@@ -88,14 +86,6 @@ func (b *bench) hosts(ctx context.Context, r *report) error {
 		}
 	}
 	for _, o := range outputs() {
-		if b.only == "" || b.only == "idle" {
-			idle, err := b.idle(ctx, o)
-			if err != nil {
-				return fmt.Errorf("idle, %s: %w", o.name, err)
-			}
-			r.Idle = append(r.Idle, idle)
-			b.say("%s", idle)
-		}
 		if (b.only == "" || b.only == "latency") && o.name != nowhere {
 			l, err := b.latency(ctx, o)
 			if err != nil {
@@ -300,40 +290,4 @@ func processed(ctx context.Context, server string) (int, error) {
 		total += o.Records
 	}
 	return total, nil
-}
-
-// idle measures an agent that has nothing to do, after a few records.
-func (b *bench) idle(ctx context.Context, o output) (i idle, err error) {
-	i.Output = o.name
-	topic, err := b.topic(ctx)
-	if err != nil {
-		return i, err
-	}
-	path := filepath.Join(b.dir, "few")
-	if _, err := shapes()[0].writeLines(path, 30_000); err != nil {
-		return i, err
-	}
-	a, _, done, err := b.start(ctx, o, codecs[0], source{path: path, limit: allOfIt}, topic)
-	if err != nil {
-		return i, err
-	}
-	defer done()
-	defer func() {
-		if stopped := a.stop(); err == nil {
-			err = stopped
-		}
-	}()
-	if err := a.pause(ctx, settles); err != nil {
-		return i, err
-	}
-	before, err := rig.ResourcesOf(a.pid())
-	if err != nil {
-		return i, err
-	}
-	if err := a.pause(ctx, settles); err != nil {
-		return i, err
-	}
-	after, err := rig.ResourcesOf(a.pid())
-	i.MiB, i.CPUPercent = rig.MiB(after.Memory), 100*(after.CPU-before.CPU).Seconds()/settles.Seconds()
-	return i, err
 }

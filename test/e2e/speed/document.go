@@ -55,14 +55,10 @@ func (r *report) goals() string {
 			goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return c.peak(o) - c.peak(builtIn) }), " MiB"},
 		)
 	}
-	rss := func(output string) float64 {
-		return of(r.Idle, func(i idle) bool { return i.Output == output }, func(i idle) float64 { return i.MiB })
-	}
 	p99 := func(output string) float64 {
 		return of(r.Latency, func(l latency) bool { return l.Output == output }, func(l latency) float64 { return l.P99 })
 	}
 	goals = append(goals,
-		goal{"idle RSS above the built-in's", true, 10, both(func(o string) float64 { return rss(o) - rss(builtIn) }), " MiB"},
 		goal{"p99 from the log line to the broker's log, above the built-in's", true, 10, both(func(o string) float64 { return p99(o) - p99(builtIn) }), " ms"},
 	)
 	for _, s := range shapes() {

@@ -72,7 +72,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.IntVar(&s.megabytes, "megabytes", 300, "MiB of log lines in each run")
 	flags.IntVar(&s.rounds, "rounds", 3, "rounds, in which the outputs take turns")
 	flags.DurationVar(&s.latencyFor, "latency", 20*time.Second, "how long each run for the latency logs 1,000 records a second")
-	flags.StringVar(&s.only, "only", "", "throughput, memory, idle, latency or produce: only that part")
+	flags.StringVar(&s.only, "only", "", "throughput, memory, latency or produce: only that part")
 	match := flags.String("match", "", "only the throughput runs whose name matches, as in '2 KB, none, kafka_reconnect$'")
 	flags.StringVar(&s.half, "half", "", "used by the command itself: c or go")
 	flags.StringVar(&s.brokers, "brokers", "", "for -half")
@@ -92,8 +92,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case s.megabytes < 1 || s.rounds < 1 || s.latencyFor < time.Second:
 		err = errors.New("-megabytes and -rounds must be 1 at least, -latency 1s")
-	case !strings.Contains(" throughput memory idle latency produce ", " "+s.only+" ") && s.only != "":
-		err = fmt.Errorf("-only %q is unknown; allowed: throughput, memory, idle, latency, produce", s.only)
+	case !strings.Contains(" throughput memory latency produce ", " "+s.only+" ") && s.only != "":
+		err = fmt.Errorf("-only %q is unknown; allowed: throughput, memory, latency, produce", s.only)
 	case s.half != "" && s.half != "c" && s.half != "go":
 		err = fmt.Errorf("-half %q is unknown; allowed: c, go", s.half)
 	}

@@ -20,7 +20,6 @@ type report struct {
 	FluentBit  string       `json:"fluent_bit"`
 	Throughput []throughput `json:"throughput,omitempty"`
 	Held       []throughput `json:"held_back,omitempty"` // the same with the input held back
-	Idle       []idle       `json:"idle,omitempty"`
 	Latency    []latency    `json:"latency,omitempty"`
 	Produce    []produce    `json:"produce,omitempty"`
 }
@@ -45,17 +44,6 @@ func (t throughput) cpuPerMillion() float64 { return t.CPU / float64(t.Records) 
 func (t throughput) String() string {
 	return fmt.Sprintf("%s, %s, %s: %.0f records/s, %.2f CPU s per million, broker %.2f, peak %.0f MiB",
 		t.Shape, t.Codec, t.Output, t.perSecond(), t.cpuPerMillion(), t.BrokerCPU/float64(t.Records)*1e6, t.PeakMiB)
-}
-
-// An idle is an agent with nothing to do.
-type idle struct {
-	Output     string  `json:"output"`
-	MiB        float64 `json:"rss_mib"`
-	CPUPercent float64 `json:"cpu_percent"`
-}
-
-func (i idle) String() string {
-	return fmt.Sprintf("idle, %s: %.1f MiB, %.2f %% of a core", i.Output, i.MiB, i.CPUPercent)
 }
 
 // A latency is the way from the log line to the broker's log, in milliseconds.
@@ -133,12 +121,6 @@ func (r *report) Markdown() string {
 	fmt.Fprintf(&b, "One run of %s: %s; Fluent Bit %s.\n", r.Day, r.Machine, cmp.Or(r.FluentBit, "none"))
 	r.throughputTable(&b)
 	r.heldTable(&b)
-	if len(r.Idle) > 0 {
-		b.WriteString("\n| idle | RSS MiB | CPU, % of a core |\n|---|---|---|\n")
-		for _, i := range r.Idle {
-			fmt.Fprintf(&b, "| %s | %.1f | %.2f |\n", i.Output, i.MiB, i.CPUPercent)
-		}
-	}
 	if len(r.Latency) > 0 {
 		b.WriteString("\n| from the log line to the broker's log, 1,000 records/s | median ms | p99 ms | most ms |\n|---|---|---|---|\n")
 		for _, l := range r.Latency {

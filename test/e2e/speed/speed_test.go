@@ -17,7 +17,7 @@ func TestParse_SaysWhatIsWrong(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", ""},
 		{"-only latency -rounds 1", ""},
-		{"-only speed", "allowed: throughput, memory, idle, latency, produce"},
+		{"-only speed", "allowed: throughput, memory, latency, produce"},
 		{"-rounds 0", "must be 1 at least"},
 		{"-match (", "-match: "},
 		{"-half rust", "allowed: c, go"},
@@ -103,7 +103,6 @@ func TestReport_RatiosOfMedians(t *testing.T) {
 		{Shape: "2 KB", Codec: "none", Output: builtIn, Records: 1e6, Seconds: 1, CPU: 5, PeakMiB: 60},
 		{Shape: "2 KB", Codec: "none", Output: ours, Records: 1e6, Seconds: 1, CPU: 3, PeakMiB: 75},
 	}
-	r.Idle = []idle{{ours, 20, 0.5}}
 	r.Latency = []latency{{builtIn, 500, 1000, 1010}}
 	r.Produce = []produce{
 		{Shape: "2 KB", Codec: "lz4", Kind: halfC, Records: 1e6, cost: cost{2, 3}},
@@ -116,7 +115,6 @@ func TestReport_RatiosOfMedians(t *testing.T) {
 		"| | kafka (built-in) | 125000 | 1.00 | 6.00 | 1.00 | 50 |",
 		"| | kafka_reconnect, 1 worker | 250000 | 2.00 | 2.00 | 0.33 | 50 |",
 		"| | kafka_reconnect, 1 worker | 2.00 | 0.50 | 75 | +15 |",
-		"| kafka_reconnect, 1 worker | 20.0 | 0.50 |",
 		"| kafka (built-in) | 500 | 1000 | 1010 |",
 		"| 2 KB, lz4 | 500000 | 250000 | 0.50 | 3.00 | 6.00 | 2.00 |",
 	} {
