@@ -174,16 +174,29 @@ func (j *JSON) run(dst, b []byte, pos, base int) ([]byte, int, error) {
 		if f.isMap {
 			var err error
 			start := len(dst)
-			if k := j.predict.match(b, pos, len(j.stack), len(j.keys)-f.keys); k != nil {
-				dst = append(dst, k.text[:k.textLen]...)
-				pos += int(k.rawLen)
+			var expected *knownKey
+			if j.predict.kept {
+				expected = j.predict.match(b, pos, len(j.stack), len(j.keys)-f.keys)
+			}
+			if expected != nil {
+				dst = append(dst, expected.text[:expected.textLen]...)
+				pos += int(expected.rawLen)
 				if f.mask != 0 {
 					j.keys = append(j.keys, keyText{start: start, end: len(dst)})
 				}
-			} else if dst, pos, err = j.unexpectedKey(dst, b, pos); err != nil {
-				return dst, pos, err
-			} else { // a key can be a map, and writing it may have moved the stack
+			} else {
+				from := pos
+				if dst, pos, err = j.appendKey(dst, b, pos); err != nil {
+					return dst, pos, err
+				}
+				// A key can be a map, and writing it may have moved the stack.
 				f = &j.stack[len(j.stack)-1]
+				if j.predict.on && j.keyDepth == 0 {
+					j.unexpected(f, b[from:pos], dst, start)
+				}
+				if f.mask != 0 {
+					j.noteKey(f, dst, start)
+				}
 			}
 			dst = append(dst, ':')
 		}
@@ -250,25 +263,19 @@ func opener(isMap bool) byte {
 	return '['
 }
 
-// unexpectedKey appends the key at b[pos:], which is not the predicted one, and notes it.
-func (j *JSON) unexpectedKey(dst, b []byte, pos int) ([]byte, int, error) {
+// unexpected deals with a key of the innermost map that is not the predicted one: it is raw in the record and begins at
+// start in dst.
+func (j *JSON) unexpected(f *frame, raw, dst []byte, start int) {
+	j.endKept(dst)
+	j.predict.learn(raw, dst[start:], len(j.stack), len(j.keys)-f.keys, !j.text.bad)
+}
+
+// endKept stops expecting keys, and compares those of this record from now on.
+func (j *JSON) endKept(dst []byte) {
 	if j.predict.kept {
 		j.predict.kept = false
 		j.placeKeys(dst)
 	}
-	start, raw := len(dst), pos
-	dst, pos, err := j.appendKey(dst, b, pos)
-	if err != nil {
-		return dst, pos, err
-	}
-	f := &j.stack[len(j.stack)-1]
-	if j.keyDepth == 0 {
-		j.predict.learn(b[raw:pos], dst[start:], len(j.stack), len(j.keys)-f.keys, !j.text.bad)
-	}
-	if f.mask != 0 {
-		j.noteKey(f, dst, start)
-	}
-	return dst, pos, nil
 }
 
 // appendKey appends the key at b[pos:] as a JSON string.
@@ -297,6 +304,7 @@ func (j *JSON) appendCompositeKey(dst, b []byte, pos int, h chunk.Head) ([]byte,
 	if j.keyDepth == maxKeyDepth {
 		return dst, pos, ErrTooDeep
 	}
+	j.endKept(dst) // keys inside a key are written otherwise
 	base := len(j.stack)
 	if err := j.open(h, len(b)-pos); err != nil {
 		return dst, pos, err
