@@ -65,7 +65,7 @@ var deliveryOptions = append(prefixed(
 	}, 0, sec, func(c *Config) *time.Duration { return &c.DeliveryWaitEngine }),
 	size(Option{
 		Name: "queue_limit", Default: "64MiB",
-		Doc:  "How many bytes may wait in the client, payload and about 250 bytes for each record.",
+		Doc:  "How many bytes may wait in the client, payload and 256 bytes for each record.",
 		Note: "Above it a chunk is not taken and answered with a retry at once. It stays in Fluent Bit's own storage.",
 	}, mib, 64*gib, func(c *Config) *int64 { return &c.QueueLimit }),
 	duration(Option{

@@ -96,7 +96,7 @@ func verdict(b book) string {
 	if highest > bar {
 		kept = "is **not kept**"
 	}
-	return fmt.Sprintf("The bar %s: in its busiest second Kafka sees %s attempts at most, %s are allowed.\n", kept, chart.Thousands(highest), chart.Thousands(bar))
+	return fmt.Sprintf("The bar %s: in the busiest second of these outages Kafka sees %s attempts, %s are allowed.\n", kept, chart.Thousands(highest), chart.Thousands(bar))
 }
 
 // keptFrom tells from which length of the outage on the bar is kept.

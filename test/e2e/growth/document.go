@@ -15,7 +15,7 @@ var documentHead string
 
 // sections are those of the series: what a reader must know of each.
 var sections = []struct{ series, title, file, text string }{
-	{byChunk, "Records in a chunk", "chunk.svg", "A chunk costs the plugin some microseconds, whatever is in it, so its cost of a record is flat from a hundred records on, and half as much again for ten. To a broker a " +
+	{byChunk, "Records in a chunk", "chunk.svg", "A chunk costs the plugin some microseconds, whatever is in it, so its cost of a record is flat from a hundred records on, and up to twice as much for ten or twenty. To a broker a " +
 		"chunk costs the way there and back: a request, an answer, and the threads that are woken for them. That is librdkafka's, and shows " +
 		"for small chunks only, and an agent has those when it has little to do: a chunk is what it gathers in a second."},
 	{byTopics, "Topics", "topics.svg", "Each record names its topic in a field. The plugin's own cost is flat. librdkafka sends one request for each partition that has " +

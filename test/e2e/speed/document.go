@@ -4,6 +4,7 @@ import (
 	_ "embed" // the head of the document
 	"fmt"
 	"image/color"
+	"math"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -45,21 +46,21 @@ func (r *report) goals() string {
 			goals = append(goals,
 				goal{"records/s, times the built-in's" + where, false, 1.5, both(func(o string) float64 { return c.rate(o) / c.rate(builtIn) }), ""},
 				goal{"output's CPU, times the built-in's" + where, true, 0.5, both(func(o string) float64 { return c.cpu(o) / c.cpu(builtIn) }), ""},
-				goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return c.peak(o) - c.peak(builtIn) }), " MiB"},
+				goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return above(c.peak(o), c.peak(builtIn)) }), " MiB"},
 			)
 		}
 		c := cellOf(r.Held, s.name, codecs[0])
 		where := ", input held back, " + s.name
 		goals = append(goals,
 			goal{"output's CPU, times the built-in's" + where, true, 0.5, both(func(o string) float64 { return c.cpu(o) / c.cpu(builtIn) }), ""},
-			goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return c.peak(o) - c.peak(builtIn) }), " MiB"},
+			goal{"peak RSS above the built-in's" + where, true, 30, both(func(o string) float64 { return above(c.peak(o), c.peak(builtIn)) }), " MiB"},
 		)
 	}
 	p99 := func(output string) float64 {
 		return of(r.Latency, func(l latency) bool { return l.Output == output }, func(l latency) float64 { return l.P99 })
 	}
 	goals = append(goals,
-		goal{"p99 from the log line to the broker's log, above the built-in's", true, 10, both(func(o string) float64 { return p99(o) - p99(builtIn) }), " ms"},
+		goal{"p99 from the log line to the broker's log, above the built-in's", true, 10, both(func(o string) float64 { return above(p99(o), p99(builtIn)) }), " ms"},
 	)
 	for _, s := range shapes() {
 		for _, codec := range codecs {
@@ -79,6 +80,10 @@ func (r *report) goals() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s %g%s |", g.what, sign, g.bar, g.unit)
 		for _, found := range g.found {
+			if math.IsNaN(found) || math.IsInf(found, 0) {
+				b.WriteString(" not measured |")
+				continue
+			}
 			mark := ""
 			if g.most && found > g.bar || !g.most && found < g.bar {
 				mark = "**"
@@ -88,6 +93,14 @@ func (r *report) goals() string {
 		b.WriteString(strings.Repeat(" |", 2-len(g.found)) + "\n")
 	}
 	return b.String()
+}
+
+// above is the difference of two figures, of which 0 stands for none.
+func above(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return math.NaN()
+	}
+	return a - b
 }
 
 var colours = map[string]color.Color{

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -93,6 +95,29 @@ func readReport(path string) (*report, error) {
 	return &r, json.Unmarshal(data, &r)
 }
 
+// complete takes the parts that were not measured from the report at path, if there is one.
+func (r *report) complete(path string) error {
+	old, err := readReport(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.FluentBit = cmp.Or(r.FluentBit, old.FluentBit)
+	keep(&r.Throughput, old.Throughput)
+	keep(&r.Held, old.Held)
+	keep(&r.Latency, old.Latency)
+	keep(&r.Produce, old.Produce)
+	return nil
+}
+
+func keep[T any](part *[]T, old []T) {
+	if len(*part) == 0 {
+		*part = old
+	}
+}
+
 func (r *report) write(path string) error {
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
@@ -118,7 +143,11 @@ func of[T any](all []T, meant func(T) bool, figure func(T) float64) float64 {
 // Markdown is the report for people: medians of the rounds, and ratios.
 func (r *report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "One run of %s: %s; Fluent Bit %s.\n", r.Day, r.Machine, cmp.Or(r.FluentBit, "none"))
+	fmt.Fprintf(&b, "One run of %s: %s", r.Day, r.Machine)
+	if r.FluentBit != "" {
+		b.WriteString("; Fluent Bit " + r.FluentBit)
+	}
+	b.WriteString(".\n")
 	r.throughputTable(&b)
 	r.heldTable(&b)
 	if len(r.Latency) > 0 {

@@ -127,6 +127,28 @@ func TestReport_RatiosOfMedians(t *testing.T) {
 	}
 }
 
+// A part that was not measured stays what it was, and is not a bar that is kept.
+func TestReport_OfAPart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "speed.json")
+	r := newReport("")
+	if err := r.complete(path); err != nil {
+		t.Fatal(err)
+	}
+	r.Latency = []latency{{ours, 500, 1000, 1010}}
+	text := r.goals()
+	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, " 0.00") || !strings.Contains(text, "| not measured |") {
+		t.Errorf("goals of one output's latency:\n%s", text)
+	}
+	if err := r.write(path); err != nil {
+		t.Fatal(err)
+	}
+	next := newReport("9.9.9")
+	next.Produce = []produce{{Kind: halfC}}
+	if err := next.complete(path); err != nil || len(next.Latency) != 1 || len(next.Produce) != 1 || next.FluentBit != "9.9.9" {
+		t.Errorf("%+v, %v", next, err)
+	}
+}
+
 func TestAgent_Leak(t *testing.T) {
 	a := &agent{log: bytes.NewBufferString("[info] settings=\"password=***\"\n")}
 	if err := a.leak(); err != nil {
