@@ -146,7 +146,7 @@ func (r *report) picture() ([]byte, error) {
 		p.Legend.Top = true
 		p.NominalX(names...)
 		p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5 // room for whole groups
-		p.Y.Max *= 1.3 // room for the legend
+		p.Y.Max *= 1.3                                   // room for the legend
 		p.Draw(side.area)
 	}
 	return chart.SVG(canvas)
