@@ -144,6 +144,7 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 // reset makes the scratch memory ready for a value.
 func (j *JSON) reset() {
 	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
+	j.predict.kept = false // until begin
 }
 
 // release gives back what only a very large map needs.

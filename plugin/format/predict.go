@@ -32,12 +32,11 @@ type knownKey struct {
 
 // begin is called before the keys of a record.
 func (p *prediction) begin() {
-	p.next, p.kept = 0, true
 	p.on = p.rest == 0
 	if !p.on {
 		p.rest--
-		p.kept = false
 	}
+	p.next, p.kept = 0, p.on
 }
 
 // end is called behind them. Records that are not alike cost more than they gain, so there is a rest after such.
@@ -53,9 +52,9 @@ func (p *prediction) end() {
 	p.on = false
 }
 
-// match returns the expected key if b[pos:] begins with it, at that place; else nil.
+// match returns the expected key if b[pos:] begins with it, at that place; else nil. It is called while all keys are kept.
 func (p *prediction) match(b []byte, pos int, depth, index int) *knownKey {
-	if !p.kept || p.next >= len(p.known) {
+	if p.next >= len(p.known) {
 		return nil
 	}
 	k := &p.known[p.next]
@@ -67,9 +66,10 @@ func (p *prediction) match(b []byte, pos int, depth, index int) *knownKey {
 	return k
 }
 
-// learn remembers a key that was not expected. What was known to follow belongs to another record.
+// learn remembers a key that was not expected, of a record that is to be remembered. What was known to follow belongs to
+// another one.
 func (p *prediction) learn(raw, text []byte, depth, index int, sound bool) {
-	if !p.on || p.next >= maxKnown || p.next > len(p.known) {
+	if p.next >= maxKnown {
 		return
 	}
 	p.known = append(p.known[:p.next], knownKey{})
