@@ -13,8 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"out_kafka_reconnect/test/e2e/rig"
@@ -30,20 +28,7 @@ type settings struct {
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout *os.File, stderr io.Writer) int {
-	s, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	if err := show(ctx, s, stdout); err != nil {
-		_, _ = fmt.Fprintln(stderr, "demo:", err)
-		return 1
-	}
-	return 0
+	return rig.Command("demo", args, stderr, parse, func(ctx context.Context, s settings) error { return show(ctx, s, stdout) })
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {

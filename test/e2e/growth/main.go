@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"out_kafka_reconnect/test/e2e/rig"
 )
@@ -37,25 +35,12 @@ const parts = "series start idle soak"
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	if s.profile != "" {
-		err = profile(ctx, s, stdout)
-	} else {
-		err = measure(ctx, s, stdout)
-	}
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "growth:", err)
-		return 1
-	}
-	return 0
+	return rig.Command("growth", args, stderr, parse, func(ctx context.Context, s settings) error {
+		if s.profile != "" {
+			return profile(ctx, s, stdout)
+		}
+		return measure(ctx, s, stdout)
+	})
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {

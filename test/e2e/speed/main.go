@@ -13,11 +13,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"out_kafka_reconnect/test/e2e/kafka"
@@ -41,25 +39,12 @@ type settings struct {
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	if s.half != "" {
-		err = runHalf(s, stdout)
-	} else {
-		err = measure(ctx, s, stdout)
-	}
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "speed:", err)
-		return 1
-	}
-	return 0
+	return rig.Command("speed", args, stderr, parse, func(ctx context.Context, s settings) error {
+		if s.half != "" {
+			return runHalf(s, stdout)
+		}
+		return measure(ctx, s, stdout)
+	})
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
