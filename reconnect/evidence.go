@@ -13,7 +13,9 @@ type evidence struct {
 	// epoch is the number of SetGate calls made on the client; tables with a lower one
 	// were read before the gate that stands now.
 	epoch uint64
-	sweep bool // the gate that stands now is a sweep
+	gate  fsm.ConnGate // the one that stands now
+	// noneLeft is the table's, see Notice.NoneLeft.
+	noneLeft bool
 	// connects is of all tables of all clients.
 	connects connects
 }
@@ -56,14 +58,14 @@ type counts struct {
 // clear forgets every address: the next table comes from a new client.
 func (e *evidence) clear() {
 	e.addrs = map[string]*address{}
-	e.epoch, e.sweep = 0, false
+	e.epoch, e.gate, e.noneLeft = 0, fsm.ConnShut, false
 }
 
 // gateSet begins to count anew, as the gate was set once more. One that opens gives every
 // address a new chance: what failed before is not failing until it fails again.
 func (e *evidence) gateSet(g fsm.ConnGate) {
 	e.epoch++
-	e.sweep = g == fsm.ConnSweep
+	e.gate, e.noneLeft = g, false
 	for _, a := range e.addrs {
 		a.rebase()
 		a.failing = a.failing && g != fsm.ConnOpen
@@ -86,8 +88,9 @@ func (a *address) rebase() {
 }
 
 // update takes a table and returns what it says.
-func (e *evidence) update(table []Broker, epoch uint64) counts {
+func (e *evidence) update(table []Broker, epoch uint64, noneLeft bool) counts {
 	stale := epoch < e.epoch
+	e.noneLeft = noneLeft && !stale
 	newUps := false
 	for i := range table {
 		b := &table[i]
@@ -115,7 +118,7 @@ func (e *evidence) update(table []Broker, epoch uint64) counts {
 	// Failures count since a broker was last up. A connection that came and went between
 	// two tables was up too; what failed before it and after it can't be told apart, and
 	// the next attempt follows soon. For a sweep see count.
-	if up || newUps && !e.sweep {
+	if up || newUps && e.gate != fsm.ConnSweep {
 		for _, a := range e.addrs {
 			a.rebase()
 			a.short = a.fresh && !up
@@ -178,7 +181,7 @@ func (e *evidence) count() counts {
 		// In a sweep a connection that came and went counts: as a failed attempt if the broker
 		// ended it at once, else as one that is up. The client drops a bootstrap handle as soon
 		// as it knows the cluster, and the broker it has found there needs the gate open.
-		gone := e.sweep && !up && a.Ups > a.ups
+		gone := e.gate == fsm.ConnSweep && !up && a.Ups > a.ups
 		failed := a.Failures > a.failures || a.short || gone && a.Shorts > a.shorts
 		up = up || gone && !failed
 		c.inFlight += a.InFlight
@@ -197,6 +200,11 @@ func (e *evidence) count() counts {
 		if !up && a.InFlight == 0 && (a.Permits > 0 || a.Asked && !failed) {
 			c.pending++
 		}
+	}
+	// Addresses that are in no table count as one that is untried, until the client has said
+	// that none is left.
+	if c.up == 0 && c.failed > 0 && e.gate == fsm.ConnOpen && !e.noneLeft {
+		c.pending++
 	}
 	c.learnedOnly = c.failed > 0 && configured && !tried
 	return c

@@ -11,6 +11,7 @@ import (
 type seq struct {
 	what  string // open, shut, sweep, shut sockets, or a table
 	stale bool   // the table was read under an older gate
+	more  bool   // the client knows addresses that are in no table and untried
 	rows  []Broker
 	want  counts
 }
@@ -39,6 +40,17 @@ func TestEvidence(t *testing.T) {
 			{rows: []Broker{row("a", up)}, want: counts{up: 1}},
 			{rows: []Broker{row("a", lost)}, want: counts{}},
 			{rows: []Broker{row("a", lostFailed)}, want: counts{failed: 1, failing: 1, class: net}},
+		}},
+		{"untried addresses that are in no table count until the client has said that none is left", []seq{
+			{what: "open"},
+			{rows: []Broker{row("a", up)}, more: true, want: counts{up: 1}},
+			{rows: []Broker{row("a", lost)}, more: true, want: counts{}},
+			{rows: []Broker{row("a", lostFailed)}, more: true, want: counts{failed: 1, failing: 1, pending: 1, class: net}},
+			{rows: []Broker{row("a", lostFailed)}, stale: true, want: counts{failing: 1}},
+			{rows: []Broker{row("a", func(b *Broker) { lostFailed(b); b.Failures, b.Attempts = 2, 3 })}, more: true, want: counts{failed: 1, failing: 1, pending: 1, class: net}},
+			{rows: []Broker{row("a", func(b *Broker) { lostFailed(b); b.Failures, b.Attempts = 2, 3 })}, want: counts{failed: 1, failing: 1, class: net}},
+			{what: "sweep"}, // asks those too that were in none
+			{rows: []Broker{row("a", func(b *Broker) { lostFailed(b); b.Failures, b.Attempts = 3, 4 })}, more: true, want: counts{failed: 1, failing: 1, class: net}},
 		}},
 		{"failures from before a broker was up do not count", []seq{
 			{what: "open"},
@@ -173,7 +185,7 @@ func TestEvidence(t *testing.T) {
 					if s.stale {
 						epoch--
 					}
-					if got := e.update(s.rows, epoch); got != s.want {
+					if got := e.update(s.rows, epoch, !s.more); got != s.want {
 						t.Errorf("table %d: %+v, want %+v", i, got, s.want)
 					}
 				}
@@ -204,7 +216,7 @@ func TestEvidence_Connects(t *testing.T) {
 		if step.newClient {
 			e.clear()
 		}
-		e.update(step.table, e.epoch)
+		e.update(step.table, e.epoch, false)
 		if e.connects != step.want {
 			t.Errorf("table %d: %+v, want %+v", i, e.connects, step.want)
 		}
@@ -221,7 +233,7 @@ func TestEvidence_Worst(t *testing.T) {
 		{Addr: "b", Failures: 1, Class: fsm.ClassNetwork, Text: "refused"},
 		{Addr: "a", Failures: 1, Class: fsm.ClassNetwork, Text: "refused"},
 		{Addr: "c", Up: 1, Class: fsm.ClassAuthentication},
-	}, 0)
+	}, 0, false)
 	if w := e.worst(); w == nil || w.Addr != "a" {
 		t.Errorf("worst is %+v, want a", w)
 	}

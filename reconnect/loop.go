@@ -255,7 +255,7 @@ func (l *loop) remember(n Notice) {
 }
 
 func (l *loop) brokersChanged(n Notice) {
-	c := l.evidence.update(n.Brokers, n.Epoch)
+	c := l.evidence.update(n.Brokers, n.Epoch, n.NoneLeft)
 	lost := l.up > 0 && c.up == 0
 	if l.up == 0 && c.up > 0 {
 		l.upSince = l.now()

@@ -64,8 +64,9 @@ func withStub(t *testing.T, s *stub, o reconnect.Observer, f func(r *rig)) {
 	})
 }
 
+// table tells of all addresses that the client knows.
 func (s *stub) table(epoch uint64, rows ...reconnect.Broker) {
-	s.sink(reconnect.Notice{Kind: reconnect.NoticeBrokers, Epoch: epoch, Brokers: rows})
+	s.sink(reconnect.Notice{Kind: reconnect.NoticeBrokers, Epoch: epoch, Brokers: rows, NoneLeft: true})
 }
 
 // A client that has very much to say while it is being closed does not hang: the loop

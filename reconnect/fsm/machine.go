@@ -37,10 +37,12 @@ type evidence struct {
 	extended  bool // Connecting has begun to count its time
 	// seen is the most telling class since a broker was last up.
 	seen Class
-	// settling: no broker is up, an attempt has failed, none is in flight. At settle the
-	// verdict falls even if a known address is still untried.
+	// failed is how many addresses have failed since a broker was up. A Settle after the last
+	// of them, the verdict falls even if a known address is still untried.
+	failed int
+	settle time.Duration
+	// settling: no broker is up, an attempt has failed, none is in flight.
 	settling bool
-	settle   time.Duration
 	// opened is when the connection gate was set: a sweep is over a Settle after that, so
 	// that no attempt of it comes much later than its due time.
 	opened time.Duration

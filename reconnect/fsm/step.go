@@ -57,14 +57,17 @@ func (m *Machine) absorbBrokers(e *Event) {
 	if e.Failed > 0 {
 		v.seen = Worse(v.seen, e.Class)
 	}
-	settling := e.Failed > 0 && e.InFlight <= 0
-	if settling && !v.settling {
+	if e.Failed > v.failed {
 		v.settle = after(m.now, m.cfg.Settle)
 		if m.state == Probing {
-			v.settle = max(m.now, after(v.opened, m.cfg.Settle))
+			v.settle = after(v.opened, m.cfg.Settle)
 		}
 	}
-	v.settling = settling
+	v.failed = e.Failed
+	v.settling = e.Failed > 0 && e.InFlight <= 0
+	if v.settling {
+		v.settle = max(m.now, v.settle)
+	}
 	hanging := e.InFlight > 0
 	if hanging && !v.hanging {
 		v.hang = after(m.now, m.cfg.ConnectTimeout)

@@ -103,7 +103,10 @@ static void on_error(struct rd_kafka_s *rk, int err, const char *reason, void *o
 		okr_post(opaque, OKR_EV_FATAL, code, text, NULL);
 		return;
 	}
-	okr_post(opaque, OKR_EV_ERROR, err, reason, NULL);
+	if (err == OKR_ERR_ALL_BROKERS_DOWN)
+		okr_none_left(opaque);
+	else
+		okr_post(opaque, OKR_EV_ERROR, err, reason, NULL);
 }
 
 static int on_stats(struct rd_kafka_s *rk, char *json, size_t json_len, void *opaque)

@@ -17,7 +17,6 @@ import (
 // echoes are the errors that our own gate raises, as it refuses attempts. A real failure of
 // these kinds is in the table of addresses, with its stage and text.
 var echoes = map[int]bool{
-	-187: true, // all brokers down
 	-193: true, // resolve
 	-195: true, // transport
 }
@@ -93,10 +92,11 @@ func (c *Client) fetchWords(handle *C.okr_client) {
 func (c *Client) table(handle *C.okr_client) reconnect.Notice {
 	rows := make([]C.okr_addr_info, 16)
 	var epoch C.uint64_t
-	n := int(C.okr_table(handle, &rows[0], C.int(len(rows)), &epoch))
+	var noneLeft C.bool
+	n := int(C.okr_table(handle, &rows[0], C.int(len(rows)), &epoch, &noneLeft))
 	for n > len(rows) {
 		rows = make([]C.okr_addr_info, n+16)
-		n = int(C.okr_table(handle, &rows[0], C.int(len(rows)), &epoch))
+		n = int(C.okr_table(handle, &rows[0], C.int(len(rows)), &epoch, &noneLeft))
 	}
 	brokers := make([]reconnect.Broker, n)
 	for i := range brokers {
@@ -116,5 +116,5 @@ func (c *Client) table(handle *C.okr_client) reconnect.Notice {
 			Text:       C.GoString(&r.text[0]),
 		}
 	}
-	return reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeBrokers, Brokers: brokers, Epoch: uint64(epoch)}
+	return reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeBrokers, Brokers: brokers, Epoch: uint64(epoch), NoneLeft: bool(noneLeft)}
 }

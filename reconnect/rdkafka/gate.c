@@ -301,6 +301,7 @@ static void became_up(okr_client *c, okr_addr *a)
 	a->info.stage = OKR_STAGE_NONE;
 	if (tls.conn)
 		tls.conn->up = true;
+	c->none_left = false;
 	pthread_mutex_unlock(&c->mu);
 	tls.attempting = 0;
 	tls.up = 1;
@@ -476,6 +477,7 @@ void okr_set_gate(okr_client *c, int gate)
 	c->gate = gate;
 	c->epoch++;
 	c->swept = 0;
+	c->none_left = false;
 	if (gate == OKR_GATE_OPEN)
 		for (okr_addr *a = c->addrs; a; a = a->next)
 			a->hold_until = 0;
@@ -493,6 +495,14 @@ void okr_hold(okr_client *c, const char *addr, int64_t ms)
 	pthread_mutex_unlock(&c->mu);
 }
 
+void okr_none_left(okr_client *c)
+{
+	pthread_mutex_lock(&c->mu);
+	c->none_left = true;
+	pthread_mutex_unlock(&c->mu);
+	table_changed(c);
+}
+
 int okr_shut_sockets(okr_client *c)
 {
 	int count = 0;
@@ -506,7 +516,7 @@ int okr_shut_sockets(okr_client *c)
 	return count;
 }
 
-int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch)
+int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch, bool *none_left)
 {
 	int64_t now = okr_now_ms();
 	int n = 0;
@@ -520,6 +530,7 @@ int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch)
 		out[n].asked = now - a->asked_at <= ASKED_WINDOW_MS;
 	}
 	*epoch = c->epoch;
+	*none_left = c->none_left;
 	pthread_mutex_unlock(&c->mu);
 	return n;
 }

@@ -67,6 +67,7 @@ struct okr_client {
 	pthread_mutex_t mu;                /* guards the gate, the addresses and the sockets */
 	int gate;
 	uint64_t epoch;                    /* counts okr_set_gate; names the sweep */
+	bool none_left;                    /* see reconnect.Notice.NoneLeft */
 	int64_t swept;                     /* ms; the first permit that this sweep gave, 0 if none */
 	okr_addr *addrs;
 	int addr_count;
@@ -109,6 +110,8 @@ void okr_notify(okr_client *c);
 void okr_post(okr_client *c, int kind, int code, const char *text, char *heap);
 
 /* gate.c */
+/* okr_none_left notes that the client has found every address down that it knows. */
+void okr_none_left(okr_client *c);
 void okr_gate_install(okr_client *c, struct rd_kafka_conf_s *conf);
 void okr_gate_free(okr_client *c);
 bool okr_thread_refused(void);

@@ -113,7 +113,7 @@ void okr_drain(okr_client *c, okr_news *out);
 int okr_next_event(okr_client *c, okr_event *out);
 okr_chunk *okr_next_chunk(okr_client *c);
 /* okr_table copies at most cap rows, returns the number of rows there are. */
-int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch);
+int okr_table(okr_client *c, okr_addr_info *out, int cap, uint64_t *epoch, bool *none_left);
 
 void okr_set_gate(okr_client *c, int gate);
 void okr_wake(okr_client *c);

@@ -39,6 +39,7 @@ type broker struct {
 	end         bool      // the connection or attempt is to end
 	forgotten   bool      // the connection is dead and nobody knows, see Network.Forget
 	failedOnce  bool
+	foundDown   bool     // since a broker was up
 	answered    []*batch // taken from the queue, to be settled outside mu
 
 	attempts, failures, ups, shorts uint64
@@ -123,6 +124,7 @@ func (b *broker) connected(now time.Time, mode Mode) time.Time {
 		if now.Sub(b.upAt) < shortLife && b.c.acked == b.ackedAtUp {
 			b.shorts++
 		}
+		b.c.foundDown(b)
 		b.asleepUntil = now.Add(ownBackoff)
 		b.changed()
 		return b.asleepUntil
@@ -222,6 +224,7 @@ func (b *broker) trying(now time.Time, mode Mode) time.Time {
 		b.answer(now)
 		b.ups++
 		b.class, b.text, b.failedOnce = fsm.ClassNone, "", false
+		b.c.foundUp()
 		b.changed()
 		b.poke()
 		return time.Time{}
@@ -237,6 +240,7 @@ func (b *broker) fail(now time.Time, mode Mode) {
 	}
 	b.end = false
 	b.failures++
+	b.c.foundDown(b)
 	b.class, b.text = f.class, f.text
 	b.asleepUntil = now.Add(ownBackoff)
 	if b.failedOnce {

@@ -29,8 +29,10 @@ type Client struct {
 	shuts   int
 	beats   int
 	brokers []*broker
-	queue   []*batch // handed over and not reported
-	acked   uint64   // messages
+	// noneLeft: every broker was found down since one was up or the gate was set.
+	noneLeft bool
+	queue    []*batch // handed over and not reported
+	acked    uint64   // messages
 
 	news   news          // guarded by mu, taken by the notifier
 	notify chan struct{} // holds one token
@@ -205,6 +207,7 @@ func (c *Client) SetGate(g fsm.ConnGate) {
 	c.gate = g
 	c.epoch++
 	c.gates = append(c.gates, GateChange{c.n.Now(), g})
+	c.noneLeft = false
 	for _, b := range c.brokers {
 		b.permit = g == fsm.ConnSweep
 		if g == fsm.ConnOpen {
@@ -423,7 +426,7 @@ func (c *Client) deliverNews() {
 	c.mu.Lock()
 	n := c.news
 	c.news = news{}
-	epoch := c.epoch
+	epoch, noneLeft := c.epoch, c.noneLeft
 	var table []reconnect.Broker
 	for _, b := range c.brokers {
 		table = append(table, b.row())
@@ -434,7 +437,7 @@ func (c *Client) deliverNews() {
 		c.sink(w)
 	}
 	if n.table {
-		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeBrokers, Brokers: table, Epoch: epoch})
+		c.sink(reconnect.Notice{Gen: c.gen, Kind: reconnect.NoticeBrokers, Brokers: table, Epoch: epoch, NoneLeft: noneLeft})
 	}
 	switch {
 	case n.acked:
@@ -455,6 +458,24 @@ func (c *Client) wakeAll(outOfTurn bool) {
 		}
 		b.poke()
 	}
+}
+
+// foundUp notes that a broker is up, which gives all of them a new chance; mu is held.
+func (c *Client) foundUp() {
+	c.noneLeft = false
+	for _, b := range c.brokers {
+		b.foundDown = false
+	}
+}
+
+// foundDown notes that a broker is down; mu is held. As with librdkafka the last of them is told of
+// once, and not again before one was up.
+func (c *Client) foundDown(b *broker) {
+	if b.foundDown {
+		return
+	}
+	b.foundDown = true
+	c.noneLeft = !slices.ContainsFunc(c.brokers, func(b *broker) bool { return !b.foundDown })
 }
 
 // connections calls f for the ready connections to some addresses, or to all.
