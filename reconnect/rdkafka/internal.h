@@ -33,6 +33,7 @@ typedef struct okr_conn {
 	int unanswered;        /* requests written and not answered */
 	int64_t waiting_since; /* ms; when the first of them began to wait */
 	int64_t received_at;   /* ms; the last byte came in */
+	int64_t looked_at;     /* ms; the last look of silence.c */
 	int64_t moved_at;      /* ms; the peer's kernel last took a byte of that request, or sending began */
 	uint64_t bytes_acked;
 	int64_t sending_since; /* ms; when that request began to be sent */

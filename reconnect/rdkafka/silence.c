@@ -53,6 +53,13 @@ void okr_head_begins(okr_conn *n)
 	n->head_end = tcp_info(n->fd, &ti, &len) ? written(&ti, len) : UINT64_MAX;
 }
 
+/* followed tells whether more was taken than the request that waits. The last acknowledgement of TCP says nothing of that
+ * one then, only the look before does. TCP counts the first packet as a byte too. */
+static bool followed(const okr_conn *n, const struct tcp_info *ti)
+{
+	return n->unanswered > 0 && n->head_end != UINT64_MAX && ti->tcpi_bytes_acked > n->head_end + 1;
+}
+
 /* look brings up to date what the kernel knows of a connection. c->mu is held. */
 static void look(okr_conn *n, int64_t now)
 {
@@ -69,9 +76,10 @@ static void look(okr_conn *n, int64_t now)
 	if (n->unanswered > 0 && sending && has(len, tcpi_bytes_acked))
 		sending = ti.tcpi_bytes_acked < n->head_end;
 	if (n->sending && ti.tcpi_bytes_acked != n->bytes_acked)
-		n->moved_at = later(n->moved_at, now - ti.tcpi_last_ack_recv);
+		n->moved_at = later(n->moved_at, followed(n, &ti) ? n->looked_at : now - ti.tcpi_last_ack_recv);
 	if (sending && !n->sending && n->unanswered == 0)
 		n->moved_at = n->sending_since = now;
+	n->looked_at = now;
 	n->sending = sending;
 	n->bytes_acked = ti.tcpi_bytes_acked;
 }

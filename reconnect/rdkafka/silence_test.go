@@ -149,6 +149,35 @@ func TestSilence_FrozenWhileMoreIsSent(t *testing.T) {
 	}
 }
 
+// What follows the request that waits is taken later, which says nothing of when that request was. Whether anybody looked
+// in between is chance, so there are some tries.
+func TestSilence_MoreIsTakenBetweenTwoLooks(t *testing.T) {
+	t.Parallel()
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			b := newBroker(t, broker.Options{})
+			r := openRig(t, b.Addrs()[0], fsm.ConnOpen)
+			wait(t, r.Produce(numbered("alpha", 1, 1)), 5*time.Second)
+			b.Slow(4 << 20)
+			if err := b.Lose(); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			r.Produce(large("alpha", 900<<10)) // is on its way for a quarter of a second
+			time.Sleep(quiet / 10)
+			r.Silence(quiet)
+			time.Sleep(quiet)
+			r.Produce(numbered("alpha", 2, 1))
+			time.Sleep(quiet / 20)
+			r.untilSilent(2 * quiet)
+			if took := time.Since(start); took > 5*quiet/2 {
+				t.Errorf("silent after %s", took)
+			}
+		})
+	}
+}
+
 // A load balancer that has lost its state swallows everything: that is silent, also while
 // a large request is on its way.
 func TestSilence_LostConnection(t *testing.T) {
