@@ -24,6 +24,8 @@ type encoder struct {
 	signals   *format.OTLPSignals
 	telemetry Telemetry
 	otlp      []byte // scratch
+	// predictor is value, if its format predicts records; nil otherwise.
+	predictor format.Predictor
 	// tagged is value, if its format has a place for the tag; nil otherwise.
 	tagged  tagWriter
 	schemas *schema.Source // nil unless the format needs a schema
@@ -101,10 +103,12 @@ func newEncoder(c *config.Config, schemas *schema.Source) (*encoder, error) {
 	}
 	value := newValueEncoder(c)
 	tagged, _ := value.(tagWriter)
+	predictor, _ := value.(format.Predictor)
 	return &encoder{
 		value:         value,
 		bundler:       newBundler(c),
 		signals:       newSignals(c),
+		predictor:     predictor,
 		tagged:        tagged,
 		schemas:       schemas,
 		refuseUnknown: c.AvroUnknownFields == config.UnknownReject,
@@ -163,13 +167,24 @@ func (e *encoder) encodeLogs(data []byte, now time.Time) {
 	if e.bundler != nil {
 		e.bundler.Begin()
 	}
-	for walker.Next(entry) {
+	for {
+		if e.predictor != nil && walker.Peek(entry) {
+			date(entry, now)
+			start := len(e.batch.Data)
+			if value, n, ok := e.predictor.AppendPredicted(e.batch.Data, entry); ok {
+				walker.Take(entry, n)
+				e.faults.noteTime(entry)
+				e.send(start, value, entry, &route)
+				continue
+			}
+		}
+		if !walker.Next(entry) {
+			break
+		}
 		switch entry.Kind {
 		case chunk.Record:
-			if !entry.TimeOK {
-				entry.Sec, entry.Nsec = now.Unix(), int32(now.Nanosecond())
-				e.faults.badTimes++
-			}
+			date(entry, now)
+			e.faults.noteTime(entry)
 			if e.bundler == nil {
 				e.record(entry, &route)
 				continue
@@ -192,6 +207,13 @@ func (e *encoder) encodeLogs(data []byte, now time.Time) {
 	}
 	if e.avro != nil {
 		e.faults.leftOut = e.avro.Left()
+	}
+}
+
+// date gives a record without a usable time that of the flush.
+func date(entry *chunk.Entry, now time.Time) {
+	if !entry.TimeOK {
+		entry.Sec, entry.Nsec = now.Unix(), int32(now.Nanosecond())
 	}
 }
 
@@ -267,17 +289,22 @@ func (e *encoder) bundles(from bundled, ownKeys bool, route *format.Route) {
 }
 
 func (e *encoder) record(entry *chunk.Entry, route *format.Route) {
-	b := &e.batch
-	start := len(b.Data)
-	data, err := e.value.AppendValue(b.Data, entry)
-	if err == nil {
-		err = e.route(entry, route)
-	}
+	start := len(e.batch.Data)
+	value, err := e.value.AppendValue(e.batch.Data, entry)
 	if err != nil {
 		e.faults.noteUnencodable(entry, err)
 		return
 	}
-	b.Data = data
+	e.send(start, value, entry, route)
+}
+
+// send adds the message of a record, whose value begins at start and ends the data.
+func (e *encoder) send(start int, data []byte, entry *chunk.Entry, route *format.Route) {
+	if err := e.route(entry, route); err != nil {
+		e.faults.noteUnencodable(entry, err)
+		return
+	}
+	e.batch.Data = data
 	e.message(start, entry, route)
 }
 
@@ -350,6 +377,12 @@ func (e *encoder) topic(name string) int32 {
 		b.Topics = append(b.Topics, name)
 	}
 	return i
+}
+
+func (f *faults) noteTime(entry *chunk.Entry) {
+	if !entry.TimeOK {
+		f.badTimes++
+	}
 }
 
 func (f *faults) noteUndecodable(entry *chunk.Entry) {

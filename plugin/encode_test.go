@@ -2,6 +2,9 @@ package plugin
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +190,41 @@ func TestEncode_EventTimeOfARecordWithoutTime(t *testing.T) {
 	entry := chunktest.Str(chunktest.Str(chunktest.Map(append([]byte{0x92}, 0xc0), 1), "seq"), "1")
 	if got := e.encode(entry, "tag", now).Messages; len(got) != 1 || got[0].Timestamp != now.UnixMilli() {
 		t.Errorf("%+v; want the time of the flush", got)
+	}
+}
+
+// The end of a body that is as predicted is found by writing it. Whatever the bytes are, the messages and the faults are
+// those of an encoder that asks the walker for the end.
+func TestEncode_PredictedBodies(t *testing.T) {
+	for i, s := range []settings{nil, {"message_timestamp": "event", "tag_key": "t", "topic_key": "p", "dynamic_topic": "on"}, {"invalid_utf8": "reject"}} {
+		var predicting, asking *encoder
+		for _, e := range []**encoder{&predicting, &asking} {
+			var err error
+			if *e, err = newEncoder(decode(t, s), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asking.predictor = nil
+		rng := rand.New(rand.NewPCG(1, uint64(i)))
+		clean := slices.Concat(podChunk(), records(1, 3), podChunk()[:60], records(4, 2))
+		for range 20_000 {
+			in := slices.Concat(records(1, 2), podChunk(), podChunk(), records(3, 3))
+			if rng.IntN(3) == 0 {
+				in = slices.Clone(clean)
+			}
+			for range rng.IntN(4) {
+				in[rng.IntN(len(in))] = byte(rng.IntN(256))
+			}
+			in = in[: len(in)-rng.IntN(2)*rng.IntN(len(in)) : len(in)]
+			now := time.Unix(1800000000, 0)
+			got, want := described(predicting.encode(in, "kube.var", now)), described(asking.encode(in, "kube.var", now))
+			if got != want {
+				t.Fatalf("%x:\n%swant\n%s", in, got, want)
+			}
+			if !reflect.DeepEqual(predicting.faults, asking.faults) {
+				t.Fatalf("%x: %+v, want %+v", in, predicting.faults, asking.faults)
+			}
+		}
 	}
 }
 

@@ -90,12 +90,26 @@ func (w *Walker) Next(e *Entry) bool {
 	return true
 }
 
+// Peek fills e with the record that the walker stands at as far as it is known without going through its body, which
+// reaches to the end of the chunk here and may be cut off. It reports false if there is no record, and changes nothing:
+// go on with Take where the end of the body is known, else with Next.
+func (w *Walker) Peek(e *Entry) bool {
+	*e = Entry{Offset: w.pos}
+	e.decode(w.chunk[w.pos:])
+	return e.Kind == Record
+}
+
+// Take completes the record that Peek has found: the first n bytes of the body are one complete map.
+func (w *Walker) Take(e *Entry, n int) {
+	w.pos = len(w.chunk) - len(e.Body) + n
+	e.Body, e.Len = e.Body[:n:n], w.pos-e.Offset
+}
+
 func (e *Entry) undecodable(reason error) {
 	e.Kind, e.Reason = Undecodable, reason
 }
 
-// decode reads the entry in v, which is exactly one complete value. That is why no
-// head in here is checked for Invalid: each is known to be there.
+// decode reads the entry that v begins with. The body is taken to be the rest of v.
 func (e *Entry) decode(v []byte) {
 	h, pos := ReadHead(v, 0)
 	switch {
@@ -114,7 +128,11 @@ func (e *Entry) decode(v []byte) {
 		}
 		timePos = inner
 		metadataPos, _ := Skip(v, inner)
-		pos, _ = Skip(v, metadataPos)
+		var err error
+		if pos, err = Skip(v, metadataPos); err != nil {
+			e.undecodable(err)
+			return
+		}
 		if m, _ := ReadHead(v, metadataPos); m.Type != Map {
 			e.undecodable(errMetadataType)
 			return

@@ -3,6 +3,7 @@ package chunk
 import (
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -255,7 +256,9 @@ func FuzzWalker(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		// The capacity is cut so that a read past the end is a panic.
 		in = in[:len(in):len(in)]
+		peeking := NewWalker(in)
 		for _, e := range walk(t, in) {
+			peekAndTake(t, peeking, e)
 			if e.Body == nil {
 				continue
 			}
@@ -268,6 +271,24 @@ func FuzzWalker(f *testing.F) {
 			}
 		}
 	})
+}
+
+// peekAndTake checks that w finds the entry that Next has found, and lets it go on behind it.
+func peekAndTake(t *testing.T, w *Walker, want Entry) {
+	t.Helper()
+	var got Entry
+	peeked := w.Peek(&got)
+	switch {
+	case want.Kind != Undecodable && peeked != (want.Kind == Record):
+		t.Fatalf("Peek: %t for %+v", peeked, want)
+	case want.Kind == Record:
+		w.Take(&got, len(want.Body))
+	case !w.Next(&got):
+		t.Fatalf("Next: nothing, want %+v", want)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }
 
 func BenchmarkWalker(b *testing.B) {

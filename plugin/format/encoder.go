@@ -15,6 +15,15 @@ type Encoder interface {
 	AppendValue(dst []byte, e *chunk.Entry) ([]byte, error)
 }
 
+// Predictor is an [Encoder] that finds the end of a body by writing it, if it is as predicted.
+type Predictor interface {
+	Encoder
+	// AppendPredicted appends the value of a record whose body is the first n bytes of e.Body. It
+	// reports false, and returns dst unchanged, for a record that needs AppendValue, which must know
+	// the body's end.
+	AppendPredicted(dst []byte, e *chunk.Entry) (out []byte, n int, ok bool)
+}
+
 // Bundler writes the values of messages that hold many records each. It is used by one goroutine
 // at a time, chunk after chunk: Begin, Add for each entry, AppendMessage until there is none.
 // The same chunk gives the same messages.

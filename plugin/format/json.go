@@ -97,25 +97,22 @@ func NewJSON(c JSONConfig) *JSON {
 // refused.
 func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	b := e.Body
+	if out, n, ok := j.AppendPredicted(dst, e); ok && n == len(b) {
+		return out, nil
+	}
 	pairs, pos, err := readBody(b)
 	if err != nil {
 		return dst, err
 	}
-	j.reset()
-	j.text.bad = false
 	start := len(dst)
-	dst = j.time.append(dst, e.Sec, e.Nsec)
-	if j.own.used {
-		if dst, err = j.appendOwn(dst, e); err != nil {
-			return dst[:start], err
-		}
+	dst, ours, err := j.appendOurs(dst, e)
+	if err != nil {
+		return dst[:start], err
 	}
-	timed := j.time.key != nil
-	started := timed || len(j.own.keys) > 0
-	j.stack = append(j.stack, frame{left: int(pairs), isMap: true, started: started})
-	if f := &j.stack[0]; started && pairs > 0 {
-		j.track(f, int(pairs)+1+len(j.own.keys))
-		if timed {
+	j.stack = append(j.stack, frame{left: int(pairs), isMap: true, started: ours > 0})
+	if f := &j.stack[0]; ours > 0 && pairs > 0 {
+		j.track(f, int(pairs)+ours)
+		if j.time.key != nil {
 			j.keys = append(j.keys, keyText{start: start + 1, end: start + 1 + len(j.time.key), hash: j.timeHash})
 			j.place(f, 0)
 		}
@@ -123,7 +120,7 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	} else if pairs > 1 {
 		j.track(f, int(pairs))
 	}
-	if j.own.metadata.key == nil { // else our own keys are not the same in each record
+	if j.predictable() {
 		j.predict.begin()
 	}
 	dst, pos, err = j.run(dst, b, pos, 0)
@@ -141,10 +138,48 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	return dst, nil
 }
 
+// AppendPredicted implements [Predictor].
+func (j *JSON) AppendPredicted(dst []byte, e *chunk.Entry) (out []byte, n int, ok bool) {
+	if !j.predictable() || !j.predict.ready() {
+		return dst, 0, false
+	}
+	pairs, pos, err := readBody(e.Body)
+	if err != nil {
+		return dst, 0, false
+	}
+	out, ours, err := j.appendOurs(dst, e)
+	if err == nil {
+		out, n, ok = j.runPredicted(out, e.Body, pos, int(pairs), ours)
+	}
+	if !ok || j.text.bad && j.text.invalid == InvalidRefuse {
+		j.predict.failed()
+		return out[:len(dst)], 0, false
+	}
+	j.predict.kept()
+	return out, n, true
+}
+
+// predictable tells whether records can be predicted: with metadata our own keys are not the same in each.
+func (j *JSON) predictable() bool { return j.own.metadata.key == nil }
+
+// appendOurs begins the object of a record with the fields of ours, and returns how many these are.
+func (j *JSON) appendOurs(dst []byte, e *chunk.Entry) (out []byte, ours int, err error) {
+	j.reset()
+	j.text.bad = false
+	dst = j.time.append(dst, e.Sec, e.Nsec)
+	if j.own.used {
+		dst, err = j.appendOwn(dst, e)
+		ours = len(j.own.keys)
+	}
+	if j.time.key != nil {
+		ours++
+	}
+	return dst, ours, err
+}
+
 // reset makes the scratch memory ready for a value.
 func (j *JSON) reset() {
 	j.stack, j.keys, j.slots, j.keyDepth = j.stack[:0], j.keys[:0], j.slots[:0], 0
-	j.predict.kept = false // until begin
 }
 
 // release gives back what only a very large map needs.
@@ -174,30 +209,18 @@ func (j *JSON) run(dst, b []byte, pos, base int) ([]byte, int, error) {
 		f.started = true
 		if f.isMap {
 			var err error
-			start := len(dst)
-			var expected *knownKey
-			if j.predict.kept {
-				expected = j.predict.match(b, pos, len(j.stack), len(j.keys)-f.keys)
+			from, start := pos, len(dst)
+			if dst, pos, err = j.appendKey(dst, b, pos); err != nil {
+				return dst, pos, err
 			}
-			if expected != nil {
-				dst = append(dst, expected.text[:expected.textLen]...)
-				pos += int(expected.rawLen)
-				if f.mask != 0 {
-					j.keys = append(j.keys, keyText{start: start, end: len(dst)})
-				}
-			} else {
-				from := pos
-				if dst, pos, err = j.appendKey(dst, b, pos); err != nil {
-					return dst, pos, err
-				}
-				// A key can be a map, and writing it may have moved the stack.
-				f = &j.stack[len(j.stack)-1]
-				if j.predict.on && j.keyDepth == 0 {
-					j.unexpected(f, b[from:pos], dst, start)
-				}
-				if f.mask != 0 {
-					j.noteKey(f, dst, start)
-				}
+			// A key can be a map, and writing it may have moved the stack.
+			f = &j.stack[len(j.stack)-1]
+			if j.predict.learn && j.keyDepth == 0 {
+				place := keyPlace{int32(len(j.stack) - 1), int32(len(j.keys) - f.keys)}
+				j.predict.add(b[from:pos], dst[start:], place, !j.text.bad)
+			}
+			if f.mask != 0 {
+				j.noteKey(f, dst, start)
 			}
 			dst = append(dst, ':')
 		}
@@ -248,10 +271,7 @@ func (j *JSON) closeFrame(dst []byte, f *frame) []byte {
 	if f.dead > 0 {
 		dst = j.dropDead(dst, f)
 	}
-	end := byte(']')
-	if f.isMap {
-		end = '}'
-	}
+	end := closer(f.isMap)
 	j.keys, j.slots = j.keys[:f.keys], j.slots[:f.slots]
 	j.stack = j.stack[:len(j.stack)-1]
 	return append(dst, end)
@@ -264,20 +284,7 @@ func opener(isMap bool) byte {
 	return '['
 }
 
-// unexpected deals with a key of the innermost map that is not the predicted one: it is raw in the record and begins at
-// start in dst.
-func (j *JSON) unexpected(f *frame, raw, dst []byte, start int) {
-	j.endKept(dst)
-	j.predict.learn(raw, dst[start:], len(j.stack), len(j.keys)-f.keys, !j.text.bad)
-}
-
-// endKept stops expecting keys, and compares those of this record from now on.
-func (j *JSON) endKept(dst []byte) {
-	if j.predict.kept {
-		j.predict.kept = false
-		j.placeKeys(dst)
-	}
-}
+func closer(isMap bool) byte { return opener(isMap) + 2 }
 
 // appendKey appends the key at b[pos:] as a JSON string.
 func (j *JSON) appendKey(dst, b []byte, pos int) ([]byte, int, error) {
@@ -305,7 +312,6 @@ func (j *JSON) appendCompositeKey(dst, b []byte, pos int, h chunk.Head) ([]byte,
 	if j.keyDepth == maxKeyDepth {
 		return dst, pos, ErrTooDeep
 	}
-	j.endKept(dst) // keys inside a key are written otherwise
 	base := len(j.stack)
 	if err := j.open(h, len(b)-pos); err != nil {
 		return dst, pos, err

@@ -12,7 +12,6 @@ import (
 type keyText struct {
 	start, end int // of the text with its quotes
 	hash       uint32
-	placed     bool // it is in the hash table of its map
 	dead       bool // a later entry has the same key
 }
 
@@ -48,30 +47,12 @@ func (j *JSON) noteKey(f *frame, dst []byte, start int) {
 		i = (i + 1) & f.mask
 	}
 	slots[i] = number
-	j.keys = append(j.keys, keyText{start: start, end: len(dst), hash: hash, placed: true})
-}
-
-// placeKeys puts the keys into the hash tables of the open maps that were written without, as they were expected; no two of
-// a map are equal.
-func (j *JSON) placeKeys(dst []byte) {
-	end := len(j.keys)
-	for i := len(j.stack) - 1; i >= 0; i-- {
-		f := &j.stack[i]
-		for n := f.keys; n < end && f.mask != 0; n++ {
-			if k := &j.keys[n]; !k.placed {
-				k.hash = j.hash(dst[k.start:k.end])
-				j.place(f, n)
-			}
-		}
-		end = f.keys
-	}
+	j.keys = append(j.keys, keyText{start: start, end: len(dst), hash: hash})
 }
 
 // place puts a key into the hash table of its map, in which no key is equal to it.
 func (j *JSON) place(f *frame, number int) {
-	k := &j.keys[number]
-	k.placed = true
-	i := int(k.hash) & f.mask
+	i := int(j.keys[number].hash) & f.mask
 	for j.slots[f.slots+i] != 0 {
 		i = (i + 1) & f.mask
 	}

@@ -82,7 +82,7 @@ func TestJSON_PredictionChangesNothing(t *testing.T) {
 			if string(got) != string(want) || gotErr != wantErr { //nolint:errorlint // they are the same variables
 				t.Fatalf("%+v, %x:\n got %s, %v\nwant %s, %v", c, body, got, gotErr, want, wantErr)
 			}
-			if used.predict.kept && used.predict.next > 2 {
+			if used.predict.pause == 0 && used.predict.rest == 0 && len(used.predict.known) > 2 {
 				predicted++
 			}
 		}

@@ -56,30 +56,39 @@ func appendText(dst, b []byte, pos, n int, style *textStyle) []byte {
 	out := dst[:start+n+slack-1]
 	out[start-1] = '"'
 	src, to := b[pos:pos+n], out[start:]
-	i := 0
-	for ; n-i >= 8; i += 8 {
-		w := binary.LittleEndian.Uint64(src[i:])
-		if s := special(w); s != 0 {
-			return appendSpecial(out[:start], src, i, style)
+	var i int
+	switch {
+	case n >= 16:
+		i = copyBlocks(&to[0], &src[0], n)
+	case n >= 8:
+		i = copyWords(to, src)
+	default:
+		w := shortWord(b, pos, n)
+		binary.LittleEndian.PutUint64(to, w)
+		if i = n; special(w) != 0 {
+			i = 0
 		}
-		binary.LittleEndian.PutUint64(to[i:], w)
 	}
 	if i < n {
-		// The last word of a longer text overlaps the one before it.
-		at := max(n-8, 0)
-		var w uint64
-		if n >= 8 {
-			w = binary.LittleEndian.Uint64(src[at:])
-		} else {
-			w = shortWord(b, pos, n)
-		}
-		if special(w) != 0 {
-			return appendSpecial(out[:start], src, i, style)
-		}
-		binary.LittleEndian.PutUint64(to[at:], w)
+		return appendSpecial(out[:start], src, i, style)
 	}
 	to[n] = '"'
 	return out[:start+n+1]
+}
+
+// copyWords is copyBlocks for eight bytes or more.
+func copyWords(dst, src []byte) int {
+	last := len(src) - 8 // the last word overlaps the one before it
+	for i := 0; ; i = min(i+8, last) {
+		w := binary.LittleEndian.Uint64(src[i:])
+		binary.LittleEndian.PutUint64(dst[i:], w)
+		if s := special(w); s != 0 {
+			return i + bits.TrailingZeros64(s)>>3
+		}
+		if i == last {
+			return len(src)
+		}
+	}
 }
 
 // shortWord returns the n bytes of b at pos, fewer than eight, with blanks behind them.
@@ -116,6 +125,11 @@ func appendSpecial(dst, src []byte, done int, style *textStyle) []byte {
 			if s == 0 {
 				dst = dst[:n+8]
 				i += 8
+				if rest := len(src) - i; rest >= 16 && cap(dst)-len(dst) >= rest {
+					plain := copyBlocks(&dst[:n+9][n+8], &src[i], rest)
+					dst = dst[:n+8+plain]
+					i += plain
+				}
 				continue
 			}
 			bit := bits.TrailingZeros64(s) &^ 7
