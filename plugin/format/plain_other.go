@@ -2,10 +2,9 @@
 
 package format
 
-import "unsafe"
-
-// copyBlocks copies the n bytes at src to dst, 16 or more, up to the first one that is special, and returns its index; n
-// if there is none. It may write behind that byte, but no more than n bytes.
-func copyBlocks(dst, src *byte, n int) int {
-	return copyWords(unsafe.Slice(dst, n), unsafe.Slice(src, n))
+// escapeSome writes the text of n bytes that b[pos:] begins with to dst, from its beginning to the first byte that cannot be
+// copied as it is. It returns how many bytes it has read and written.
+func escapeSome(dst, b []byte, pos, n int, _ bool) (read, wrote int) {
+	read = copyWords(dst, b, pos, n)
+	return read, read
 }

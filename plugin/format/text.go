@@ -27,9 +27,9 @@ type textStyle struct {
 	bad     bool // a byte was not part of valid UTF-8; set here, cleared by the user
 }
 
-// slack is the room behind the text being written: a word is stored whole even if
-// only its first bytes count, and the longest escape has twelve bytes.
-const slack = 16
+// slack is the room behind the text being written: whole blocks are stored even if only their first bytes count, and the
+// longest escape has twelve bytes.
+const slack = 48
 
 const (
 	lows  = 0x0101010101010101
@@ -49,46 +49,64 @@ func special(w uint64) uint64 {
 }
 
 // appendText appends the n bytes of b at pos as a JSON string. It takes the whole of
-// b to read a short text with one load that may reach into what follows.
+// b to read the end of a text with a load that may reach into what follows.
 func appendText(dst, b []byte, pos, n int, style *textStyle) []byte {
 	dst = slices.Grow(dst, n+slack)
 	start := len(dst) + 1
-	out := dst[:start+n+slack-1]
+	out := dst[:cap(dst)]
 	out[start-1] = '"'
-	src, to := b[pos:pos+n], out[start:]
-	var i int
-	switch {
-	case n >= 16:
-		i = copyBlocks(&to[0], &src[0], n)
-	case n >= 8:
-		i = copyWords(to, src)
-	default:
-		w := shortWord(b, pos, n)
-		binary.LittleEndian.PutUint64(to, w)
-		if i = n; special(w) != 0 {
-			i = 0
-		}
+	read, wrote := escapeSome(out[start:], b, pos, n, !style.escape)
+	if read < n {
+		return appendCareful(out[:start+wrote], b, pos+read, n-read, style)
 	}
-	if i < n {
-		return appendSpecial(out[:start], src, i, style)
-	}
-	to[n] = '"'
-	return out[:start+n+1]
+	out[start+wrote] = '"'
+	return out[:start+wrote+1]
 }
 
-// copyWords is copyBlocks for eight bytes or more.
-func copyWords(dst, src []byte) int {
-	last := len(src) - 8 // the last word overlaps the one before it
-	for i := 0; ; i = min(i+8, last) {
-		w := binary.LittleEndian.Uint64(src[i:])
+// appendCareful appends the rest of a text that needs more than copying, and the closing quote.
+func appendCareful(dst, b []byte, pos, n int, style *textStyle) []byte {
+	for end := pos + n; pos < end; {
+		// Checked in each turn because what is written can be longer than what is read.
+		if cap(dst)-len(dst) < slack {
+			dst = slices.Grow(dst, end-pos+slack)
+		}
+		at := len(dst)
+		read, wrote := escapeSome(dst[at:cap(dst)], b, pos, end-pos, !style.escape)
+		dst = dst[:at+wrote]
+		if pos += read; pos == end {
+			break
+		}
+		if c := b[pos]; c < utf8.RuneSelf {
+			dst = appendEscaped(dst, c)
+			pos++
+			continue
+		}
+		var size int
+		dst, size = appendRune(dst, b[pos:end], style)
+		pos += size
+	}
+	return append(dst, '"')
+}
+
+// copyWords copies the n bytes of b at pos to dst, up to the first one that is special, and returns how many these are. It
+// stops sooner where less than slack is left of dst.
+func copyWords(dst, b []byte, pos, n int) int {
+	for i := 0; i < n; i += 8 {
+		if len(dst)-i < slack {
+			return i
+		}
+		var w uint64
+		if n-i >= 8 {
+			w = binary.LittleEndian.Uint64(b[pos+i:])
+		} else {
+			w = shortWord(b, pos+i, n-i)
+		}
 		binary.LittleEndian.PutUint64(dst[i:], w)
 		if s := special(w); s != 0 {
 			return i + bits.TrailingZeros64(s)>>3
 		}
-		if i == last {
-			return len(src)
-		}
 	}
+	return n
 }
 
 // shortWord returns the n bytes of b at pos, fewer than eight, with blanks behind them.
@@ -103,57 +121,6 @@ func shortWord(b []byte, pos, n int) uint64 {
 		w = w<<8 | uint64(c)
 	}
 	return w
-}
-
-// appendSpecial appends the rest of a text that needs more than copying, and the
-// closing quote. The first done bytes need no care and may stand behind dst already.
-func appendSpecial(dst, src []byte, done int, style *textStyle) []byte {
-	dst = append(dst, src[:done]...)
-	for i := done; i < len(src); {
-		// The room is for one word and one escape, and is checked in each turn because
-		// what is written can be longer than what is read.
-		if cap(dst)-len(dst) < slack {
-			dst = slices.Grow(dst, len(src)-i+slack)
-		}
-		n := len(dst)
-		c := src[i]
-		if c < utf8.RuneSelf && len(src)-i >= 8 {
-			w := binary.LittleEndian.Uint64(src[i:])
-			out := dst[n : n+slack]
-			binary.LittleEndian.PutUint64(out, w)
-			s := special(w)
-			if s == 0 {
-				dst = dst[:n+8]
-				i += 8
-				if rest := len(src) - i; rest >= 16 && cap(dst)-len(dst) >= rest {
-					plain := copyBlocks(&dst[:n+9][n+8], &src[i], rest)
-					dst = dst[:n+8+plain]
-					i += plain
-				}
-				continue
-			}
-			bit := bits.TrailingZeros64(s) &^ 7
-			plain := bit >> 3
-			c = byte(w >> bit)
-			if c < utf8.RuneSelf && escapes[c] != 0 { // in the same turn, as these are common
-				binary.LittleEndian.PutUint16(out[plain:], '\\'|uint16(escapes[c])<<8)
-				dst = dst[:n+plain+2]
-				i += plain + 1
-				continue
-			}
-			dst = dst[:n+plain]
-			i += plain
-		}
-		if c < utf8.RuneSelf {
-			dst = appendEscaped(dst, c)
-			i++
-			continue
-		}
-		var size int
-		dst, size = appendRune(dst, src[i:], style)
-		i += size
-	}
-	return append(dst, '"')
 }
 
 // appendRune appends the character that src begins with, which is not ASCII, or deals with

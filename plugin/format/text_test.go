@@ -3,54 +3,87 @@ package format
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
-	"unsafe"
+	"unicode/utf8"
 )
 
-// Every length from the shortest on, and every byte at every place: what is copied, where it ends, and that nothing is
-// written behind the room.
-func TestCopyBlocks(t *testing.T) {
-	ways := map[string]func(dst, src []byte) int{
-		"blocks": func(dst, src []byte) int { return copyBlocks(unsafe.SliceData(dst), unsafe.SliceData(src), len(src)) },
-		"words":  copyWords,
+// byCharacter is appendText without any haste.
+func byCharacter(dst, text []byte, style *textStyle) []byte {
+	dst = append(dst, '"')
+	for len(text) > 0 {
+		size := 1
+		if text[0] < utf8.RuneSelf {
+			dst = appendEscaped(dst, text[0])
+		} else {
+			dst, size = appendRune(dst, text, style)
+		}
+		text = text[size:]
 	}
-	special := func(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c >= 0x7f }
+	return append(dst, '"')
+}
+
+// someText is a text of about n bytes: plain stretches, and what is not plain, alone and in a row.
+func someText(rng *rand.Rand, n int) []byte {
+	odd := []string{
+		"\"", "\\", "\n", "\t", "\r", "\b", "\f", "\x00", "\x1f", "\x7f", "\u0080", "ü", "\u07ff", "\u0800", "€", "\ud7ff", "\ue000", "\uffff",
+		"\U00010000", "😀", "\U0010ffff", "\xc0\x80", "\xc1\xbf", "\xc2", "\xdf", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\x80", "\xff",
+	}
+	var text []byte
+	for len(text) < n {
+		for range rng.IntN(1 + rng.IntN(40)) {
+			text = append(text, byte(0x20+rng.IntN(0x5f)))
+		}
+		for range rng.IntN(3) {
+			text = append(text, odd[rng.IntN(len(odd))]...)
+		}
+		if rng.IntN(8) == 0 {
+			text = append(text, byte(rng.IntN(256)))
+		}
+	}
+	return text[:n]
+}
+
+// Texts of all lengths, at the end of what can be read and before it, to where there is room and where there is little.
+func TestAppendText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for name, copyPlain := range ways {
-		for n := 16; n < 100; n++ {
-			for at := range n + 1 {
-				src := make([]byte, n)
-				for i := range src {
-					for src[i] = '"'; special(src[i]); src[i] = byte(rng.IntN(256)) {
+	for i := range 200_000 {
+		text := someText(rng, rng.IntN(1+rng.IntN(200)))
+		want := textStyle{escape: rng.IntN(4) == 0, invalid: InvalidUTF8(rng.IntN(3))}
+		got := want
+		before, behind := rng.IntN(20), rng.IntN(2)*rng.IntN(40)
+		b := slices.Concat(bytes.Repeat([]byte{'"'}, before), text, bytes.Repeat([]byte{0x80}, behind))
+		b = b[:len(b):len(b)]
+		room := 2 + rng.IntN(2)*rng.IntN(10*len(text)+100)
+		memory := make([]byte, room+100)
+		out := appendText(memory[:2:room], b, before, len(text), &got)
+		wanted := byCharacter([]byte{0, 0}, text, &want)
+		if !bytes.Equal(out, wanted) || got != want {
+			t.Fatalf("%d: %q: %q, %+v; want %q, %+v", i, text, out, got, wanted, want)
+		}
+		if !bytes.Equal(memory[room:], make([]byte, 100)) {
+			t.Fatalf("%q: written behind the room", text)
+		}
+	}
+}
+
+// Every byte, at every place, in texts of all lengths.
+func TestCopyWords(t *testing.T) {
+	for n := range 40 {
+		for at := range n {
+			for c := range 256 {
+				b := bytes.Repeat([]byte{'a'}, n)
+				b[at] = byte(c)
+				want := n
+				if c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+					want = at
+				}
+				for _, b := range [][]byte{b[:n:n], append(b, "\"and more"...)} {
+					dst := make([]byte, n+slack)
+					if got := copyWords(dst, b, 0, n); got != want || !bytes.Equal(dst[:got], b[:got]) {
+						t.Fatalf("%d of %q: %d, %q; want %d", n, b, got, dst[:got], want)
 					}
 				}
-				if at < n {
-					src[at] = byte(rng.IntN(256))
-				}
-				want := bytes.IndexFunc(src, func(r rune) bool { return r >= 0x7f || special(byte(r)) })
-				if want < 0 {
-					want = n
-				}
-				dst := bytes.Repeat([]byte{0xee}, n+16)
-				if got := copyPlain(dst[:n:n], src); got != want {
-					t.Fatalf("%s: %d for %q, want %d", name, got, src, want)
-				}
-				if !bytes.Equal(dst[:want], src[:want]) || !bytes.Equal(dst[n:], bytes.Repeat([]byte{0xee}, 16)) {
-					t.Fatalf("%s: %q became %q", name, src, dst)
-				}
-			}
-		}
-	}
-	for c := range 256 { // each byte
-		src := bytes.Repeat([]byte("a"), 40)
-		src[20] = byte(c)
-		want := 40
-		if special(byte(c)) {
-			want = 20
-		}
-		for name, copyPlain := range ways {
-			if got := copyPlain(make([]byte, 40), src); got != want {
-				t.Errorf("%s: %d for the byte %#x, want %d", name, got, c, want)
 			}
 		}
 	}
