@@ -66,6 +66,7 @@ type Client struct {
 	configured map[string]bool
 	ended      chan struct{}
 	tokens     *tokenKeeper // nil unless it makes tokens
+	thread     thread       // hands large batches over
 
 	mu         sync.RWMutex // held for reading around every call into c
 	c          *C.okr_client
@@ -300,6 +301,7 @@ func (c *Client) Close(timeout time.Duration) error {
 		handle := c.c
 		c.c = nil
 		c.mu.Unlock()
+		c.thread.end()
 		left := C.okr_close(handle, C.int(timeout.Milliseconds()))
 		_ = c.wake.Close() // ends the event goroutine after what it is doing
 		<-c.ended

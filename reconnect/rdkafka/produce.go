@@ -46,8 +46,16 @@ func (c *Client) Produce(b *reconnect.Batch) *reconnect.Delivery {
 	}
 	// What a full queue leaves out is still the caller's, and its bytes are needed then.
 	keep := b.Lent && len(b.Data) > 0 && !c.bounded
-	taken := int(C.okr_produce(c.c, C.uint64_t(id), topics, codes,
-		(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data)), C.bool(keep)))
+	var taken int
+	produce := func() {
+		taken = int(C.okr_produce(c.c, C.uint64_t(id), topics, codes,
+			(*C.okr_msg)(unsafe.Pointer(&b.Messages[0])), C.int(len(b.Messages)), data, C.size_t(len(b.Data)), C.bool(keep)))
+	}
+	if len(b.Messages) < threadFrom {
+		produce()
+	} else {
+		c.thread.do(produce)
+	}
 	switch {
 	case taken < 0: // no memory for the chunk: nothing was handed over
 		c.take(id)
