@@ -196,7 +196,7 @@ func TestEncode_EventTimeOfARecordWithoutTime(t *testing.T) {
 // The end of a body that is as predicted is found by writing it. Whatever the bytes are, the messages and the faults are
 // those of an encoder that asks the walker for the end.
 func TestEncode_PredictedBodies(t *testing.T) {
-	for i, s := range []settings{nil, {"message_timestamp": "event", "tag_key": "t", "topic_key": "p", "dynamic_topic": "on"}, {"invalid_utf8": "reject"}} {
+	for i, s := range []settings{nil, {"message_timestamp": "event", "tag_key": "t", "topic_key": "p", "dynamic_topic": "on"}, {"json_invalid_utf8": "refuse"}} {
 		var predicting, asking *encoder
 		for _, e := range []**encoder{&predicting, &asking} {
 			var err error

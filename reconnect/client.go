@@ -73,9 +73,10 @@ type Notice struct {
 	// Epoch is the number of SetGate calls that this client had seen when the table was
 	// read; a table with an older epoch tells nothing of the gate that stands now.
 	Epoch uint64
-	// NoneLeft: since a broker was last up or the gate last set, the client has found every
-	// address down that it knows. It knows some that no table has, as it connects to few of
-	// them and tries the others when it has lost these (NoticeBrokers).
+	// NoneLeft: since a broker was last up or the gate last set, the client has said that no
+	// address is left that it knows: each has failed, or its connection has ended since another
+	// came up. It knows some that no table has, as it connects to few of them and tries the
+	// others when it has lost these (NoticeBrokers).
 	NoneLeft bool
 	// Class and Text describe an error (NoticeError, NoticeFatal).
 	Class fsm.Class

@@ -173,7 +173,7 @@ func (a *address) up() bool { return a.Up > 0 && !a.shut }
 // count sums the addresses up.
 func (e *evidence) count() counts {
 	var c counts
-	configured, tried := false, false
+	configured, tried, short := false, false, false
 	for _, a := range e.addrs {
 		configured = configured || a.Configured
 		tried = tried || a.Configured && (a.InFlight > 0 || a.Failures > a.failures || a.Ups > a.ups)
@@ -184,6 +184,7 @@ func (e *evidence) count() counts {
 		gone := e.gate == fsm.ConnSweep && !up && a.Ups > a.ups
 		failed := a.Failures > a.failures || a.short || gone && a.Shorts > a.shorts
 		up = up || gone && !failed
+		short = short || a.short
 		c.inFlight += a.InFlight
 		if up {
 			c.up++
@@ -202,8 +203,9 @@ func (e *evidence) count() counts {
 		}
 	}
 	// Addresses that are in no table count as one that is untried, until the client has said
-	// that none is left.
-	if c.up == 0 && c.failed > 0 && e.gate == fsm.ConnOpen && !e.noneLeft {
+	// that none is left. Not if a broker ends each connection at once: it must not be tried at the
+	// client's own pace.
+	if c.up == 0 && c.failed > 0 && !short && e.gate == fsm.ConnOpen && !e.noneLeft {
 		c.pending++
 	}
 	c.learnedOnly = c.failed > 0 && configured && !tried

@@ -127,9 +127,11 @@ func (e *Entry) decode(v []byte) {
 			return
 		}
 		timePos = inner
-		metadataPos, _ := Skip(v, inner)
-		var err error
-		if pos, err = Skip(v, metadataPos); err != nil {
+		metadataPos, err := Skip(v, inner)
+		if err == nil {
+			pos, err = Skip(v, metadataPos)
+		}
+		if err != nil {
 			e.undecodable(err)
 			return
 		}
@@ -139,7 +141,11 @@ func (e *Entry) decode(v []byte) {
 		}
 		e.Metadata = v[metadataPos:pos:pos]
 	} else {
-		pos, _ = Skip(v, pos)
+		var err error
+		if pos, err = Skip(v, pos); err != nil {
+			e.undecodable(err)
+			return
+		}
 	}
 	if h, _ := ReadHead(v, pos); h.Type != Map {
 		e.Metadata = nil

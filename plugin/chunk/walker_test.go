@@ -245,6 +245,23 @@ func TestKind_String(t *testing.T) {
 	}
 }
 
+// A time or metadata that announces more than there is makes the rest of the chunk undecodable, for Peek too: a map
+// that happens to stand behind its head is no body.
+func TestWalker_PeekAtABrokenHead(t *testing.T) {
+	for _, in := range []string{
+		"\x92\xdc\xff\xff\x81\xa1k\xa1v", "\x92\xdf\x65\x53\xf1\x00\x81\xa1k\xa1v",
+		"\x92\x92\xdc\xff\xff\x80\x81\xa1k\xa1v", "\x92\x92\x01\xde\xff\xff\x81\xa1k\xa1v",
+	} {
+		var e Entry
+		if w := NewWalker([]byte(in)); w.Peek(&e) {
+			t.Errorf("%x: %+v", in, e)
+		}
+		if got := walk(t, []byte(in)); len(got) != 1 || got[0].Kind != Undecodable {
+			t.Errorf("%x: %+v", in, got)
+		}
+	}
+}
+
 func FuzzWalker(f *testing.F) {
 	record := string(chunktest.Head(nil, 1700000000, 5)) + body
 	for _, s := range []string{

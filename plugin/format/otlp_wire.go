@@ -185,7 +185,7 @@ func (j otlpJSON) openList(dst []byte, f otlpField) []byte { return append(j.nam
 func (otlpJSON) closeList(dst []byte) []byte { return append(trimComma(dst), "],"...) }
 
 func (j otlpJSON) text(dst []byte, f otlpField, s []byte) []byte {
-	return append(appendText(j.name(dst, f), s[:cap(s)], 0, len(s), j.style), ',') // what follows is of the same record
+	return append(appendText(j.name(dst, f), s[:cap(s)], 0, len(s), j.style), ',') // what follows may be read
 }
 
 func (j otlpJSON) bytes(dst []byte, f otlpField, b []byte) []byte {

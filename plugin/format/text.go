@@ -81,9 +81,11 @@ func appendCareful(dst, b []byte, pos, n int, style *textStyle) []byte {
 			pos++
 			continue
 		}
-		var size int
-		dst, size = appendRune(dst, b[pos:end], style)
-		pos += size
+		for pos < end && b[pos] >= utf8.RuneSelf { // such characters stand in a row
+			var size int
+			dst, size = appendRune(dst, b[pos:end], style)
+			pos += size
+		}
 	}
 	return append(dst, '"')
 }

@@ -3,7 +3,9 @@ package format
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 )
@@ -65,6 +67,36 @@ func TestAppendText(t *testing.T) {
 			t.Fatalf("%q: written behind the room", text)
 		}
 	}
+}
+
+// Neither is anything read behind the bytes that there are, nor written behind the room, wherever both end.
+func TestEscapeSome_KeepsToItsBytes(t *testing.T) {
+	src, dst := guarded(t), guarded(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		text := someText(rng, 1+rng.IntN(100))
+		b := src[len(src)-len(text)-rng.IntN(20):]
+		copy(b, text)
+		room := dst[len(dst)-rng.IntN(200):]
+		if read, wrote := escapeSome(room, b, 0, len(text), rng.IntN(2) == 0); read > len(text) || wrote > len(room) {
+			t.Fatalf("read %d of %d, wrote %d of %d", read, len(text), wrote, len(room))
+		}
+	}
+}
+
+// guarded is memory behind which there is none.
+func guarded(t *testing.T) []byte {
+	t.Helper()
+	size := os.Getpagesize()
+	memory, err := syscall.Mmap(-1, 0, 2*size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err == nil {
+		err = syscall.Mprotect(memory[size:], syscall.PROT_NONE)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(memory) })
+	return memory[:size:size]
 }
 
 // Every byte, at every place, in texts of all lengths.

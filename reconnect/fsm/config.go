@@ -19,7 +19,7 @@ type Config struct {
 	// hang in Up while no broker is up; default ProbeTimeout.
 	ConnectTimeout time.Duration
 	// Settle is how long known addresses that are still untried may hold up the verdict
-	// that all brokers are down, once another has failed for the first time; default 1s, because a refused client asks again within
+	// that all brokers are down, from the first failure of another on; default 1s, because a refused client asks again within
 	// a second.
 	Settle time.Duration
 	// IdlePolicy says what happens to unused connections; default IdleKeepalive.

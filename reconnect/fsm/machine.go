@@ -37,9 +37,9 @@ type evidence struct {
 	extended  bool // Connecting has begun to count its time
 	// seen is the most telling class since a broker was last up.
 	seen Class
-	// failed is how many addresses have failed since a broker was up. A Settle after the last
-	// of them, the verdict falls even if a known address is still untried.
-	failed int
+	// failed: an address has failed since a broker was up. A Settle after the first one the
+	// verdict falls even if a known address is still untried.
+	failed bool
 	settle time.Duration
 	// settling: no broker is up, an attempt has failed, none is in flight.
 	settling bool

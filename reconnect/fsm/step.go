@@ -57,13 +57,13 @@ func (m *Machine) absorbBrokers(e *Event) {
 	if e.Failed > 0 {
 		v.seen = Worse(v.seen, e.Class)
 	}
-	if e.Failed > v.failed {
+	if e.Failed > 0 && !v.failed {
 		v.settle = after(m.now, m.cfg.Settle)
 		if m.state == Probing {
 			v.settle = after(v.opened, m.cfg.Settle)
 		}
 	}
-	v.failed = e.Failed
+	v.failed = e.Failed > 0
 	v.settling = e.Failed > 0 && e.InFlight <= 0
 	if v.settling {
 		v.settle = max(m.now, v.settle)

@@ -497,8 +497,12 @@ void okr_hold(okr_client *c, const char *addr, int64_t ms)
 
 void okr_none_left(okr_client *c)
 {
+	bool up = false;
+
 	pthread_mutex_lock(&c->mu);
-	c->none_left = true;
+	for (const okr_addr *a = c->addrs; a; a = a->next)
+		up = up || a->info.up > 0;
+	c->none_left = !up;   /* one may have come up since it was said */
 	pthread_mutex_unlock(&c->mu);
 	table_changed(c);
 }

@@ -111,7 +111,7 @@ void okr_notify(okr_client *c);
 void okr_post(okr_client *c, int kind, int code, const char *text, char *heap);
 
 /* gate.c */
-/* okr_none_left notes that the client has found every address down that it knows. */
+/* okr_none_left notes that the client says so of all addresses that it knows, see reconnect.Notice.NoneLeft. */
 void okr_none_left(okr_client *c);
 void okr_gate_install(okr_client *c, struct rd_kafka_conf_s *conf);
 void okr_gate_free(okr_client *c);
