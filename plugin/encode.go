@@ -168,7 +168,7 @@ func (e *encoder) encodeLogs(data []byte, now time.Time) {
 		e.bundler.Begin()
 	}
 	for {
-		if e.predictor != nil && walker.Peek(entry) {
+		if e.predictor != nil && e.predictor.Predicts() && walker.Peek(entry) {
 			date(entry, now)
 			start := len(e.batch.Data)
 			if value, n, ok := e.predictor.AppendPredicted(e.batch.Data, entry); ok {

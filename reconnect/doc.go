@@ -44,9 +44,9 @@
 // what has changed since a broker was last up or since the connection gate was last set,
 // which is what the machine decides by. Tables that were read under an older gate count
 // for what is up and for nothing else. Addresses that the client knows and never tried are
-// in no table: while the gate is open it says when none of them is left. While the gate is open and some broker serves,
-// pacing.go holds single dead addresses back with a backoff of their own, and single silent
-// connections are shut while others answer.
+// in no table: while the gate is open it says when none of them is left. While the gate is
+// open and some broker serves, pacing.go holds single dead addresses back with a backoff of
+// their own, and single silent connections are shut while others answer.
 //
 // # More than one client
 //

@@ -14,8 +14,6 @@ type evidence struct {
 	// were read before the gate that stands now.
 	epoch uint64
 	gate  fsm.ConnGate // the one that stands now
-	// noneLeft is the table's, see Notice.NoneLeft.
-	noneLeft bool
 	// connects is of all tables of all clients.
 	connects connects
 }
@@ -58,14 +56,14 @@ type counts struct {
 // clear forgets every address: the next table comes from a new client.
 func (e *evidence) clear() {
 	e.addrs = map[string]*address{}
-	e.epoch, e.gate, e.noneLeft = 0, fsm.ConnShut, false
+	e.epoch, e.gate = 0, fsm.ConnShut
 }
 
 // gateSet begins to count anew, as the gate was set once more. One that opens gives every
 // address a new chance: what failed before is not failing until it fails again.
 func (e *evidence) gateSet(g fsm.ConnGate) {
 	e.epoch++
-	e.gate, e.noneLeft = g, false
+	e.gate = g
 	for _, a := range e.addrs {
 		a.rebase()
 		a.failing = a.failing && g != fsm.ConnOpen
@@ -87,10 +85,9 @@ func (a *address) rebase() {
 	a.failures, a.ups, a.shorts, a.short = a.Failures, a.Ups, a.Shorts, false
 }
 
-// update takes a table and returns what it says.
+// update takes a table, and Notice.NoneLeft, and returns what they say.
 func (e *evidence) update(table []Broker, epoch uint64, noneLeft bool) counts {
 	stale := epoch < e.epoch
-	e.noneLeft = noneLeft && !stale
 	newUps := false
 	for i := range table {
 		b := &table[i]
@@ -124,7 +121,7 @@ func (e *evidence) update(table []Broker, epoch uint64, noneLeft bool) counts {
 			a.short = a.fresh && !up
 		}
 	}
-	return e.count()
+	return e.count(noneLeft)
 }
 
 // add counts what has happened to an address between two tables.
@@ -171,7 +168,7 @@ func (a *address) take(b *Broker) {
 func (a *address) up() bool { return a.Up > 0 && !a.shut }
 
 // count sums the addresses up.
-func (e *evidence) count() counts {
+func (e *evidence) count(noneLeft bool) counts {
 	var c counts
 	configured, tried, short := false, false, false
 	for _, a := range e.addrs {
@@ -205,7 +202,7 @@ func (e *evidence) count() counts {
 	// Addresses that are in no table count as one that is untried, until the client has said
 	// that none is left. Not if a broker ends each connection at once: it must not be tried at the
 	// client's own pace.
-	if c.up == 0 && c.failed > 0 && !short && e.gate == fsm.ConnOpen && !e.noneLeft {
+	if c.up == 0 && c.failed > 0 && !short && e.gate == fsm.ConnOpen && !noneLeft {
 		c.pending++
 	}
 	c.learnedOnly = c.failed > 0 && configured && !tried

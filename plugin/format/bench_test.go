@@ -259,7 +259,7 @@ func benchmarkJSON(b *testing.B, in []byte, records int, c RouterConfig) {
 
 // appendNext appends the value of the next record as the plugin does, and reports whether there was one.
 func appendNext(dst []byte, p Predictor, w *chunk.Walker, e *chunk.Entry) ([]byte, bool, error) {
-	if w.Peek(e) {
+	if p.Predicts() && w.Peek(e) {
 		if out, n, ok := p.AppendPredicted(dst, e); ok {
 			w.Take(e, n)
 			return out, true, nil

@@ -18,6 +18,8 @@ type Encoder interface {
 // Predictor is an [Encoder] that finds the end of a body by writing it, if it is as predicted.
 type Predictor interface {
 	Encoder
+	// Predicts tells whether the next record is predicted; else AppendPredicted is tried in vain.
+	Predicts() bool
 	// AppendPredicted appends the value of a record whose body is the first n bytes of e.Body. It
 	// reports false, and returns dst unchanged, for a record that needs AppendValue, which must know
 	// the body's end.

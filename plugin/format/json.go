@@ -138,9 +138,12 @@ func (j *JSON) AppendValue(dst []byte, e *chunk.Entry) ([]byte, error) {
 	return dst, nil
 }
 
+// Predicts implements [Predictor].
+func (j *JSON) Predicts() bool { return j.predictable() && j.predict.ready() }
+
 // AppendPredicted implements [Predictor].
 func (j *JSON) AppendPredicted(dst []byte, e *chunk.Entry) (out []byte, n int, ok bool) {
-	if !j.predictable() || !j.predict.ready() {
+	if !j.Predicts() {
 		return dst, 0, false
 	}
 	pairs, pos, err := readBody(e.Body)

@@ -19,8 +19,8 @@ type Config struct {
 	// hang in Up while no broker is up; default ProbeTimeout.
 	ConnectTimeout time.Duration
 	// Settle is how long known addresses that are still untried may hold up the verdict
-	// that all brokers are down, from the first failure of another on; default 1s, because a refused client asks again within
-	// a second.
+	// that all brokers are down, from the first failure of another on; default 1s, because a
+	// refused client asks again within a second.
 	Settle time.Duration
 	// IdlePolicy says what happens to unused connections; default IdleKeepalive.
 	IdlePolicy IdlePolicy

@@ -25,9 +25,10 @@
 // All brokers are down when no address is up, at least one attempt has failed since one
 // was up (or since the connection gate was set), none is in flight, and no wanted address
 // is untried, or Settle has passed since. While the gate is open the client tells whether
-// one is untried: it connects to few of the addresses that it knows. No broker being up is no evidence by itself:
-// servers close idle connections. The error librdkafka calls all brokers down is not enough
-// either, because it is wrong in both directions: it only ends the wait for a Settle.
+// one is untried: it connects to few of the addresses that it knows. No broker being up is
+// no evidence by itself: servers close idle connections. The error librdkafka calls all
+// brokers down is not enough either, because it is wrong in both directions: it only ends
+// the wait for a Settle.
 //
 // Three limits catch what shows no failure. ConnectTimeout: an attempt hangs and no broker
 // is up. ProbeTimeout: the same while half-open. StallTimeout: records are outstanding and

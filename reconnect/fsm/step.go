@@ -54,17 +54,18 @@ func (m *Machine) absorbBrokers(e *Event) {
 		m.maybeForget()
 	}
 	v.learnedOnly = e.LearnedOnly
-	if e.Failed > 0 {
+	failed := e.Failed > 0
+	if failed {
 		v.seen = Worse(v.seen, e.Class)
 	}
-	if e.Failed > 0 && !v.failed {
+	if failed && !v.failed {
 		v.settle = after(m.now, m.cfg.Settle)
 		if m.state == Probing {
 			v.settle = after(v.opened, m.cfg.Settle)
 		}
 	}
-	v.failed = e.Failed > 0
-	v.settling = e.Failed > 0 && e.InFlight <= 0
+	v.failed = failed
+	v.settling = failed && e.InFlight <= 0
 	if v.settling {
 		v.settle = max(m.now, v.settle)
 	}
