@@ -156,14 +156,26 @@ func (c *Cluster) Start(nodes ...int) error {
 	return c.each(nodes, func(n *node) error { return n.start(c.spawner, c.command) })
 }
 
-// Stop ends the given nodes, or all, with SIGTERM, which hands their leaderships over, and waits for their end.
+// Stop ends the given nodes, or all, with SIGTERM, which hands their leaderships over, and waits for their end. Nodes that
+// are left without a quorum have nobody to hand over to, and are killed when they do not end.
 func (c *Cluster) Stop(nodes ...int) error {
 	return c.each(nodes, func(n *node) error {
 		if p := n.take(); p != nil {
-			return n.stop(p)
+			return n.stop(p, c.quorum)
 		}
 		return nil
 	})
+}
+
+// quorum tells whether most of the nodes are alive.
+func (c *Cluster) quorum() bool {
+	alive := 0
+	for _, n := range c.nodes {
+		if n.alive() {
+			alive++
+		}
+	}
+	return alive > len(c.nodes)/2
 }
 
 // Kill ends the given nodes, or all, with SIGKILL and waits for their end.

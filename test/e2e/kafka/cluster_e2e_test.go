@@ -186,6 +186,16 @@ func TestCluster_ThreeNodesTakeEachOthersPlace(t *testing.T) {
 	verify(t, c, 2000)
 }
 
+// The last nodes of a cluster can't hand their leaderships over: whoever would have to agree has ended.
+func TestCluster_StopsWithoutAQuorum(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 3})
+	timed(t, "start 3 nodes", func() error { return startReady(t, c) })
+	for _, n := range []int{2, 3, 1} {
+		timed(t, fmt.Sprintf("stop node %d", n), func() error { return c.Stop(n) })
+	}
+	timed(t, "restart all", func() error { return startReady(t, c) })
+}
+
 func TestCluster_ClosesIdleConnectionsWhenTold(t *testing.T) {
 	c := newCluster(t, Options{Properties: map[string]string{"connections.max.idle.ms": "1000"}})
 	timed(t, "start 1 node", func() error { return startReady(t, c) })

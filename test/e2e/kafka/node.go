@@ -13,9 +13,12 @@ import (
 	"time"
 )
 
-// stopPatience is how long a node may take to end after SIGTERM before it is killed. The last nodes of a cluster that is
-// stopped as a whole take some seconds, since they look for a quorum that is gone.
-const stopPatience = time.Minute
+// A node that was asked to end is killed after stopPatience, which is an error. One without a quorum is killed after
+// orphanPatience, which is none: it would wait five minutes for a controller to agree with its end.
+const (
+	stopPatience   = time.Minute
+	orphanPatience = 10 * time.Second
+)
 
 // A node is one broker and controller.
 type node struct {
@@ -25,6 +28,7 @@ type node struct {
 
 	mu      sync.Mutex
 	process *process // guarded by mu; nil unless it was started and not ended by us
+	last    *process // guarded by mu; the newest that was started, by whomever it was ended
 }
 
 // A process is one life of a node.
@@ -51,12 +55,8 @@ func (n *node) running() *process {
 func (n *node) start(s *spawner, command func(*node) *exec.Cmd) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.process != nil {
-		select {
-		case <-n.process.done: // it died by itself
-		default:
-			return nil
-		}
+	if n.process != nil && !n.process.ended() { // one that has ended died by itself
+		return nil
 	}
 	if err := os.MkdirAll(n.temp(), 0o755); err != nil {
 		return fmt.Errorf("starting kafka node %d: %w", n.id, err)
@@ -75,8 +75,24 @@ func (n *node) start(s *spawner, command func(*node) *exec.Cmd) error {
 		p.err = p.cmd.Wait()
 		close(p.done)
 	}()
-	n.process = p
+	n.process, n.last = p, p
 	return nil
+}
+
+// alive tells whether the node has a process, be it one that is being ended.
+func (n *node) alive() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last != nil && !n.last.ended()
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // take returns the node's process and forgets it: whoever ends it calls this, so that its end is not taken for a crash.
@@ -100,8 +116,8 @@ func (n *node) signal(what string, sig syscall.Signal) error {
 	return nil
 }
 
-// stop asks the process to end and waits for it.
-func (n *node) stop(p *process) error {
+// stop asks the process to end and waits for it. quorum tells whether enough nodes are alive to agree with its end.
+func (n *node) stop(p *process, quorum func() bool) error {
 	err := p.cmd.Process.Signal(syscall.SIGTERM)
 	if err == nil {
 		err = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen process hears of SIGTERM only when it goes on
@@ -109,13 +125,28 @@ func (n *node) stop(p *process) error {
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping kafka node %d: %w", n.id, err)
 	}
-	select {
-	case <-p.done:
-		return nil
-	case <-time.After(stopPatience):
-		p.kill()
-		return fmt.Errorf("stopping kafka node %d: it was still there after %s and was killed; the end of its log:\n%s",
-			n.id, stopPatience, n.tail(20))
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	begin := time.Now()
+	agreed := begin // when there was a quorum last
+	for {
+		select {
+		case <-p.done:
+			return nil
+		case now := <-ticker.C:
+			if quorum() {
+				agreed = now
+			}
+			if now.Sub(agreed) >= orphanPatience {
+				p.kill()
+				return nil
+			}
+			if now.Sub(begin) >= stopPatience {
+				p.kill()
+				return fmt.Errorf("stopping kafka node %d: it was still there after %s and was killed; the end of its log:\n%s",
+					n.id, stopPatience, n.tail(20))
+			}
+		}
 	}
 }
 
@@ -127,15 +158,10 @@ func (p *process) kill() {
 // crashed returns an error when the node ended though nobody asked it to.
 func (n *node) crashed() error {
 	p := n.running()
-	if p == nil {
+	if p == nil || !p.ended() {
 		return nil
 	}
-	select {
-	case <-p.done:
-		return fmt.Errorf("running kafka node %d: it ended by itself: %w; the end of its log:\n%s", n.id, p.err, n.tail(20))
-	default:
-		return nil
-	}
+	return fmt.Errorf("running kafka node %d: it ended by itself: %w; the end of its log:\n%s", n.id, p.err, n.tail(20))
 }
 
 func (n *node) tail(lines int) string {
