@@ -74,9 +74,9 @@ type Notice struct {
 	// read; a table with an older epoch tells nothing of the gate that stands now.
 	Epoch uint64
 	// NoneLeft: since a broker was last up or the gate last set, the client has said that no
-	// address is left that it knows: each has failed, or its connection has ended since another
-	// came up. It knows some that no table has, as it connects to few of them and tries the
-	// others when it has lost these (NoticeBrokers).
+	// address is left that it knows: each has failed, or its connection has ended at some time and
+	// was not made anew. It knows some that no table has, as it connects to few of them and tries
+	// the others when it has lost these (NoticeBrokers).
 	NoneLeft bool
 	// Class and Text describe an error (NoticeError, NoticeFatal).
 	Class fsm.Class
@@ -114,6 +114,8 @@ type Broker struct {
 	Permits int
 	// Configured: the address is one of the configuration, others are learned from a broker.
 	Configured bool
+	// Member: a broker of the cluster was ready at it. Others may be names that only lead to one.
+	Member bool
 	// Asked tells whether the client wanted to connect to it within the last seconds.
 	Asked bool
 	// Attempts counts connects and failed look-ups, Failures those of them that ended

@@ -170,7 +170,7 @@ func (a *address) up() bool { return a.Up > 0 && !a.shut }
 // count sums the addresses up.
 func (e *evidence) count(noneLeft bool) counts {
 	var c counts
-	configured, tried, short := false, false, false
+	configured, tried, short, left := false, false, false, !noneLeft
 	for _, a := range e.addrs {
 		configured = configured || a.Configured
 		tried = tried || a.Configured && (a.InFlight > 0 || a.Failures > a.failures || a.Ups > a.ups)
@@ -182,6 +182,7 @@ func (e *evidence) count(noneLeft bool) counts {
 		failed := a.Failures > a.failures || a.short || gone && a.Shorts > a.shorts
 		up = up || gone && !failed
 		short = short || a.short
+		left = left || a.Member && !failed
 		c.inFlight += a.InFlight
 		if up {
 			c.up++
@@ -200,9 +201,10 @@ func (e *evidence) count(noneLeft bool) counts {
 		}
 	}
 	// Addresses that are in no table count as one that is untried, until the client has said
-	// that none is left. Not if a broker ends each connection at once: it must not be tried at the
-	// client's own pace.
-	if c.up == 0 && c.failed > 0 && !short && e.gate == fsm.ConnOpen && !noneLeft {
+	// that none is left; so do brokers whose connection has ended and which have not failed
+	// since: for the client they are down. Not if a broker ends each connection at once: it must
+	// not be tried at the client's own pace.
+	if c.up == 0 && c.failed > 0 && !short && e.gate == fsm.ConnOpen && left {
 		c.pending++
 	}
 	c.learnedOnly = c.failed > 0 && configured && !tried

@@ -30,6 +30,7 @@ func TestEvidence(t *testing.T) {
 	lost := func(b *Broker) { b.Ups, b.Attempts = 1, 1 }
 	lostFailed := func(b *Broker) { b.Ups, b.Attempts, b.Failures, b.Class = 1, 2, 1, net }
 	failed := func(b *Broker) { b.Attempts, b.Failures, b.Class, b.Asked = 1, 1, net, true }
+	member := func(f func(*Broker)) func(*Broker) { return func(b *Broker) { f(b); b.Member = true } }
 	for _, tc := range []struct {
 		name string
 		seq  []seq
@@ -51,6 +52,12 @@ func TestEvidence(t *testing.T) {
 			{rows: []Broker{row("a", func(b *Broker) { lostFailed(b); b.Failures, b.Attempts = 2, 3 })}, want: counts{failed: 1, failing: 1, class: net}},
 			{what: "sweep"}, // asks those too that were in none
 			{rows: []Broker{row("a", func(b *Broker) { lostFailed(b); b.Failures, b.Attempts = 3, 4 })}, more: true, want: counts{failed: 1, failing: 1, class: net}},
+		}},
+		{"a broker that was connected once counts until it fails, though the client takes it for down", []seq{
+			{what: "open"},
+			{rows: []Broker{row("a", up), row("b", member(lost)), row("name", lost)}, want: counts{up: 1}},
+			{rows: []Broker{row("a", lostFailed), row("b", member(lost)), row("name", lost)}, want: counts{failed: 1, failing: 1, pending: 1, class: net}},
+			{rows: []Broker{row("a", lostFailed), row("b", member(lostFailed)), row("name", lost)}, want: counts{failed: 2, failing: 2, class: net}},
 		}},
 		{"failures from before a broker was up do not count", []seq{
 			{what: "open"},

@@ -107,6 +107,7 @@ func (c *Client) table(handle *C.okr_client) reconnect.Notice {
 			InFlight:   int(r.inflight),
 			Permits:    int(r.permits),
 			Configured: c.configured[C.GoString(&r.name[0])],
+			Member:     r.member != 0,
 			Asked:      r.asked != 0,
 			Attempts:   uint64(r.attempts),
 			Failures:   uint64(r.failures),

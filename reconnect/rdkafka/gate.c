@@ -288,7 +288,7 @@ static int on_close_socket(int fd, void *opaque)
 	return r;
 }
 
-static void became_up(okr_client *c, okr_addr *a)
+static void became_up(okr_client *c, okr_addr *a, int32_t broker_id)
 {
 	if (tls.up)
 		return;
@@ -297,6 +297,7 @@ static void became_up(okr_client *c, okr_addr *a)
 		a->info.inflight--;
 	a->info.up++;
 	a->info.ups++;
+	a->info.member |= broker_id >= 0;
 	a->info.text[0] = '\0';
 	a->info.stage = OKR_STAGE_NONE;
 	if (tls.conn)
@@ -348,7 +349,7 @@ static int on_state(struct rd_kafka_s *rk, int32_t broker_id, const char *secpro
 	if (!a)
 		return 0;   /* this handle never asked for a connection */
 	if (!strcmp(state, "UP"))
-		became_up(c, a);
+		became_up(c, a, broker_id);
 	else if (!strcmp(state, "DOWN"))
 		became_down(c, a, broker_id);
 	else if (!strcmp(state, "SSL_HANDSHAKE"))

@@ -48,7 +48,7 @@ enum { OKR_NAME_LEN = 272, OKR_TEXT_LEN = 512 };
 typedef struct {
 	char name[OKR_NAME_LEN];
 	char text[OKR_TEXT_LEN];
-	int32_t up, inflight, permits, asked, stage;
+	int32_t up, inflight, permits, asked, member, stage;
 	uint64_t attempts, failures, ups, shorts;
 } okr_addr_info;
 
