@@ -1,8 +1,10 @@
 package format
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,6 +128,63 @@ func TestJSON_PredictionFindsDuplicates(t *testing.T) {
 			if &body[0] == &test.body[0] && string(got) != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
+		}
+	}
+}
+
+// Records at the limits of what is remembered are written as any other, and those within them are predicted.
+func TestJSON_PredictionLimits(t *testing.T) {
+	str, num := chunktest.Str, chunktest.Uint
+	long := func(k string) []byte { // it stands first and second
+		b := num(str(chunktest.Map(nil, 2), k), 1)
+		return num(str(b, k+"2"), 2)
+	}
+	many := func(n int) []byte {
+		b := chunktest.Map(nil, n)
+		for i := range n {
+			b = num(str(b, strconv.Itoa(i)), uint64(i))
+		}
+		return b
+	}
+	deep := func(n int) []byte {
+		b := []byte(nil)
+		for range n {
+			b = str(chunktest.Map(b, 1), "k")
+		}
+		return num(b, 1)
+	}
+	type shape struct {
+		name      string
+		body      []byte
+		predicted bool
+	}
+	var shapes []shape
+	for n := range 110 {
+		// A text has quotes, a comma and a colon more than the key.
+		shapes = append(shapes, shape{fmt.Sprintf("a key of %d", n), long(strings.Repeat("k", n)), n+1+4 <= maxText && n+1+2 <= maxRaw})
+		shapes = append(shapes, shape{fmt.Sprintf("a key of %d quotes", n), long(strings.Repeat(`"`, n)), 2*n+1+4 <= maxText})
+	}
+	for n := maxKnown - 2; n <= maxKnown+2; n++ {
+		shapes = append(shapes, shape{fmt.Sprintf("%d keys", n), many(n), n <= maxKnown})
+	}
+	for n := maxLevel - 2; n <= maxLevel+3; n++ {
+		shapes = append(shapes, shape{fmt.Sprintf("depth %d", n), deep(n), n <= maxLevel+1})
+	}
+	for _, s := range shapes {
+		want, err := NewJSON(JSONConfig{}).AppendValue(nil, &chunk.Entry{Body: s.body})
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		used := NewJSON(JSONConfig{})
+		for range 4 {
+			used.predict.rest = 0
+			got, err := used.AppendValue(nil, &chunk.Entry{Body: s.body})
+			if err != nil || string(got) != string(want) {
+				t.Fatalf("%s:\n got %s, %v\nwant %s", s.name, got, err, want)
+			}
+		}
+		if got := used.predict.pause == 0 && used.predict.ready(); got != s.predicted {
+			t.Errorf("%s: predicted %t, want %t", s.name, got, s.predicted)
 		}
 	}
 }

@@ -60,7 +60,7 @@ const (
 
 // Limits of what the input may have read and no output has delivered: more than a file, and a part of it.
 const (
-	allOfIt  = "1G"
+	allOfIt  = "2G"
 	heldBack = "64M"
 )
 

@@ -54,7 +54,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&s.plugin, "plugin", "build/out_kafka_reconnect.so", "the plugin, as make build leaves it")
 	flags.StringVar(&s.private, "private", "build/speed-private", "this command, linked with the librdkafka of the plugin; it makes our produce half")
 	flags.StringVar(&s.out, "out", "build/speed.json", "where the figures go; with -only, those of other parts stay")
-	flags.IntVar(&s.megabytes, "megabytes", 300, "MiB of log lines in each run")
+	flags.IntVar(&s.megabytes, "megabytes", 1000, "MiB of log lines in each run; of a few, the second between two flushes is most")
 	flags.IntVar(&s.rounds, "rounds", 3, "rounds, in which the outputs take turns")
 	flags.DurationVar(&s.latencyFor, "latency", 20*time.Second, "how long each run for the latency logs 1,000 records a second")
 	flags.StringVar(&s.only, "only", "", "throughput, memory, latency or produce: only that part")
