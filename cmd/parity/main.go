@@ -14,9 +14,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"out_kafka_reconnect/test/e2e/parity"
 	"out_kafka_reconnect/test/e2e/rig"
@@ -30,21 +28,16 @@ type settings struct {
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
+	return rig.Command("parity", args, stderr, parse, func(ctx context.Context, s settings) error { return compare(ctx, s, stdout) })
+}
+
+func parse(args []string, stderr io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("parity", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.plugin, "plugin", "build/out_kafka_reconnect.so", "the plugin, as make build leaves it")
 	flags.StringVar(&s.record, "record", "", "a file for what Kafka received from the built-in output")
-	if err := flags.Parse(args); err != nil {
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	if err := compare(ctx, s, stdout); err != nil {
-		_, _ = fmt.Fprintln(stderr, "parity:", err)
-		return 1
-	}
-	return 0
+	return s, flags.Parse(args)
 }
 
 // compare runs both and prints the table.
