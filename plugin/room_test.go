@@ -49,7 +49,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%s: lent %v, %d blocks are out; want %v and %d", when, b.Lent, len(mem.out), lent, out)
 		}
 	}
-	fill(100_000, 90_000)
+	fill(100_000, 140_000)
 	want("the first chunk", true, 1)
 	first := &b.Data[0]
 	fill(100_000, 100_000)
@@ -66,8 +66,12 @@ func TestRoom(t *testing.T) {
 	fill(100_000, 900_000)
 	want("the next one of the kind", true, 1)
 	mem.keep(b)
-	if n := r.drop(b); n < 900_000 {
-		t.Errorf("%d bytes were dropped, want those of the buffer that was too small to be lent", n)
+	if n := r.drop(b); n != 0 {
+		t.Errorf("%d bytes were dropped: a chunk that was more than expected has left a buffer that nothing needs", n)
+	}
+	fill(100_000, 1_900_000)
+	if n := r.drop(b); n < 1_900_000 {
+		t.Errorf("%d bytes were dropped, want those of the chunk too that was more than expected", n)
 	}
 	fill(100_000, 100_000)
 	want("after a drop", true, 1)
