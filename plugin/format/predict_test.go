@@ -1,6 +1,7 @@
 package format
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -153,6 +154,10 @@ func TestJSON_PredictionLimits(t *testing.T) {
 		}
 		return num(b, 1)
 	}
+	heavy := func(n int) []byte { // the key has a head of five bytes
+		b := binary.BigEndian.AppendUint32(append(chunktest.Map(nil, 1), 0xdb), uint32(n))
+		return num(append(b, strings.Repeat("k", n)...), 1)
+	}
 	type shape struct {
 		name      string
 		body      []byte
@@ -163,6 +168,7 @@ func TestJSON_PredictionLimits(t *testing.T) {
 		// A text has quotes, a comma and a colon more than the key.
 		shapes = append(shapes, shape{fmt.Sprintf("a key of %d", n), long(strings.Repeat("k", n)), n+1+4 <= maxText && n+1+2 <= maxRaw})
 		shapes = append(shapes, shape{fmt.Sprintf("a key of %d quotes", n), long(strings.Repeat(`"`, n)), 2*n+1+4 <= maxText})
+		shapes = append(shapes, shape{fmt.Sprintf("a key of %d with a long head", n), heavy(n), n+5 <= maxRaw})
 	}
 	for n := maxKnown - 2; n <= maxKnown+2; n++ {
 		shapes = append(shapes, shape{fmt.Sprintf("%d keys", n), many(n), n <= maxKnown})

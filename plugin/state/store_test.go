@@ -353,6 +353,7 @@ func TestStore_Move(t *testing.T) {
 	s.Note(memo(3))
 	s.NoteOpen(first, 9, []int{8})
 	s.Release(gone)
+	s.removals.Wait()
 	u.keep(s, "t", "3")
 	u.wantChunks(s, "t/1/9 [8]", "t/3")
 	u.path = path

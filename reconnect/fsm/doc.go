@@ -28,7 +28,7 @@
 // one is untried: it connects to few of the addresses that it knows. No broker being up is
 // no evidence by itself: servers close idle connections. The error librdkafka calls all
 // brokers down is not enough either, because it is wrong in both directions: it only ends
-// the wait for a Settle.
+// the wait for a Settle, and not while a broker that was connected has not failed since.
 //
 // Three limits catch what shows no failure. ConnectTimeout: an attempt hangs and no broker
 // is up. ProbeTimeout: the same while half-open. StallTimeout: records are outstanding and
