@@ -17,12 +17,11 @@ import (
 
 // A Cluster is one or three nodes that keep their data and ports until Close.
 type Cluster struct {
-	dist    *Distribution
-	opts    Options
-	dir     string
-	nodes   []*node // node 1 first
-	lease   *freeport.Lease
-	spawner *spawner
+	dist  *Distribution
+	opts  Options
+	dir   string
+	nodes []*node // node 1 first
+	lease *freeport.Lease
 
 	closing sync.Once
 }
@@ -45,7 +44,6 @@ func New(dist *Distribution, opts Options) (*Cluster, error) {
 		c.lease.Release()
 		return nil, fmt.Errorf("making a kafka cluster: %w", err)
 	}
-	c.spawner = newSpawner()
 	for i, p := range slices.Collect(slices.Chunk(c.lease.Ports(), perNode)) {
 		c.nodes = append(c.nodes, &node{
 			id:    i + 1,
@@ -86,7 +84,6 @@ func (c *Cluster) Close() error {
 	var err error
 	c.closing.Do(func() {
 		err = errors.Join(c.Kill(), os.RemoveAll(c.dir))
-		c.spawner.close()
 		c.lease.Release()
 	})
 	return err
@@ -153,7 +150,7 @@ func (c *Cluster) each(ids []int, do func(*node) error) error {
 // Start runs the processes of the given nodes, or of all, with the data and ports that they had. It does not wait until
 // they answer. A node that runs stays as it is.
 func (c *Cluster) Start(nodes ...int) error {
-	return c.each(nodes, func(n *node) error { return n.start(c.spawner, c.command) })
+	return c.each(nodes, func(n *node) error { return n.start(c.command) })
 }
 
 // Stop ends the given nodes, or all, with SIGTERM, which hands their leaderships over, and waits for their end. Nodes that
@@ -182,7 +179,7 @@ func (c *Cluster) quorum() bool {
 func (c *Cluster) Kill(nodes ...int) error {
 	return c.each(nodes, func(n *node) error {
 		if p := n.take(); p != nil {
-			p.kill()
+			p.Kill()
 		}
 		return nil
 	})
@@ -246,7 +243,7 @@ func (c *Cluster) PID(id int) int {
 		return 0
 	}
 	if p := nodes[0].running(); p != nil {
-		return p.cmd.Process.Pid
+		return p.Cmd.Process.Pid
 	}
 	return 0
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"out_kafka_reconnect/test/e2e/child"
 )
 
 // A node that was asked to end is killed after stopPatience, which is an error. One without a quorum is killed after
@@ -27,15 +29,8 @@ type node struct {
 	ports ports
 
 	mu      sync.Mutex
-	process *process // guarded by mu; nil unless it was started and not ended by us
-	last    *process // guarded by mu; the newest that was started, by whomever it was ended
-}
-
-// A process is one life of a node.
-type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // set before done is closed
+	process *child.Process // guarded by mu; the newest that was started, nil before the first
+	taken   bool           // guarded by mu; we have ended it, or are about to
 }
 
 func (n *node) data() string    { return filepath.Join(n.dir, "data") }
@@ -45,17 +40,20 @@ func (n *node) log() string     { return filepath.Join(n.dir, "server.log") }
 func (n *node) temp() string    { return filepath.Join(n.dir, "tmp") }
 
 // running returns the node's process, or nil when we have not started it or have ended it.
-func (n *node) running() *process {
+func (n *node) running() *child.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.taken {
+		return nil
+	}
 	return n.process
 }
 
 // start runs the node with a command made for it. A node that runs already stays as it is.
-func (n *node) start(s *spawner, command func(*node) *exec.Cmd) error {
+func (n *node) start(command func(*node) *exec.Cmd) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.process != nil && !n.process.ended() { // one that has ended died by itself
+	if n.process != nil && !n.taken && !n.process.Ended() { // one that has ended died by itself
 		return nil
 	}
 	if err := os.MkdirAll(n.temp(), 0o755); err != nil {
@@ -66,16 +64,13 @@ func (n *node) start(s *spawner, command func(*node) *exec.Cmd) error {
 		return fmt.Errorf("starting kafka node %d: %w", n.id, err)
 	}
 	defer func() { _ = log.Close() }()
-	p := &process{cmd: command(n), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := s.start(p.cmd); err != nil {
+	cmd := command(n)
+	cmd.Stdout, cmd.Stderr = log, log
+	p, err := child.Start(cmd)
+	if err != nil {
 		return fmt.Errorf("starting kafka node %d: %w", n.id, err)
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	n.process, n.last = p, p
+	n.process, n.taken = p, false
 	return nil
 }
 
@@ -83,25 +78,18 @@ func (n *node) start(s *spawner, command func(*node) *exec.Cmd) error {
 func (n *node) alive() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.last != nil && !n.last.ended()
+	return n.process != nil && !n.process.Ended()
 }
 
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// take returns the node's process and forgets it: whoever ends it calls this, so that its end is not taken for a crash.
-func (n *node) take() *process {
+// take returns the node's process, once: whoever ends it calls this, so that its end is not taken for a crash.
+func (n *node) take() *child.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := n.process
-	n.process = nil
-	return p
+	if n.taken {
+		return nil
+	}
+	n.taken = true
+	return n.process
 }
 
 // signal sends a signal to a node that runs.
@@ -110,17 +98,17 @@ func (n *node) signal(what string, sig syscall.Signal) error {
 	if p == nil {
 		return fmt.Errorf("%s kafka node %d: it is not running", what, n.id)
 	}
-	if err := p.cmd.Process.Signal(sig); err != nil {
+	if err := p.Cmd.Process.Signal(sig); err != nil {
 		return fmt.Errorf("%s kafka node %d: %w", what, n.id, err)
 	}
 	return nil
 }
 
 // stop asks the process to end and waits for it. quorum tells whether enough nodes are alive to agree with its end.
-func (n *node) stop(p *process, quorum func() bool) error {
-	err := p.cmd.Process.Signal(syscall.SIGTERM)
+func (n *node) stop(p *child.Process, quorum func() bool) error {
+	err := p.Cmd.Process.Signal(syscall.SIGTERM)
 	if err == nil {
-		err = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen process hears of SIGTERM only when it goes on
+		err = p.Cmd.Process.Signal(syscall.SIGCONT) // a frozen process hears of SIGTERM only when it goes on
 	}
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping kafka node %d: %w", n.id, err)
@@ -131,18 +119,18 @@ func (n *node) stop(p *process, quorum func() bool) error {
 	agreed := begin // when there was a quorum last
 	for {
 		select {
-		case <-p.done:
+		case <-p.Done:
 			return nil
 		case now := <-ticker.C:
 			if quorum() {
 				agreed = now
 			}
 			if now.Sub(agreed) >= orphanPatience {
-				p.kill()
+				p.Kill()
 				return nil
 			}
 			if now.Sub(begin) >= stopPatience {
-				p.kill()
+				p.Kill()
 				return fmt.Errorf("stopping kafka node %d: it was still there after %s and was killed; the end of its log:\n%s",
 					n.id, stopPatience, n.tail(20))
 			}
@@ -150,18 +138,13 @@ func (n *node) stop(p *process, quorum func() bool) error {
 	}
 }
 
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // an error means that it has ended
-	<-p.done
-}
-
 // crashed returns an error when the node ended though nobody asked it to.
 func (n *node) crashed() error {
 	p := n.running()
-	if p == nil || !p.ended() {
+	if p == nil || !p.Ended() {
 		return nil
 	}
-	return fmt.Errorf("running kafka node %d: it ended by itself: %w; the end of its log:\n%s", n.id, p.err, n.tail(20))
+	return fmt.Errorf("running kafka node %d: it ended by itself: %w; the end of its log:\n%s", n.id, p.Err, n.tail(20))
 }
 
 func (n *node) tail(lines int) string {

@@ -160,7 +160,7 @@ func (h *chost) Start(ctx context.Context, args ...string) error {
 	h.commands = commands
 	p := h.process
 	h.watching.Go(func() {
-		<-p.done
+		<-p.Done
 		_ = commands.Close()
 		h.events.add(chostEvent{Event: eventGone})
 	})
@@ -179,7 +179,7 @@ func (h *chost) Run(ctx context.Context, args ...string) (Exit, error) {
 	daemon := 0
 	for _, e := range h.events.since(from) {
 		switch {
-		case e.Event == "start" && e.PID != h.process.cmd.Process.Pid:
+		case e.Event == "start" && e.PID != h.process.Cmd.Process.Pid:
 			daemon = e.PID
 		case e.Event == "exit":
 			daemon = 0
@@ -336,7 +336,7 @@ func (h *chost) Kill() error {
 	if !h.Running() {
 		return h.diedOr("killing the host")
 	}
-	h.process.kill()
+	h.process.Kill()
 	if h.rating {
 		first, last := h.opts.Tally.take(inDoubt)
 		h.opts.Tally.doubt(first, last)
@@ -389,7 +389,7 @@ func (h *chost) Rhythm(ctx context.Context, during time.Duration) (time.Duration
 // Close implements Host.
 func (h *chost) Close() error {
 	if h.Running() {
-		h.process.kill()
+		h.process.Kill()
 	}
 	return nil
 }

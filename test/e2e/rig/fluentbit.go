@@ -97,7 +97,7 @@ func (h *fluentBit) Start(ctx context.Context, args ...string) error {
 // waitReady asks the server of Fluent Bit, which it starts when all outputs are made, and then the input.
 func (h *fluentBit) waitReady(ctx context.Context, doing string) error {
 	for {
-		if h.process.ended() {
+		if h.process.Ended() {
 			return h.diedEarly(doing)
 		}
 		_, err := h.get(ctx, "/api/v1/uptime")
@@ -348,7 +348,7 @@ func (h *fluentBit) Kill() error {
 	if !h.Running() {
 		return fmt.Errorf("killing Fluent Bit: %w", errNotRunning)
 	}
-	h.process.kill()
+	h.process.Kill()
 	_ = h.endRate() // its last request has failed
 	return nil
 }
@@ -403,7 +403,7 @@ func (h *fluentBit) Rhythm(ctx context.Context, during time.Duration) (time.Dura
 // Close implements Host.
 func (h *fluentBit) Close() error {
 	if h.Running() {
-		h.process.kill()
+		h.process.Kill()
 	}
 	_ = h.endRate() // its last request may have failed
 	h.lease.Release()

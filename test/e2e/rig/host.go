@@ -119,14 +119,14 @@ var errNotRunning = errors.New("the host is not running")
 func (b *base) LogLines() *Log { return &b.log }
 
 // Running implements Host.
-func (b *base) Running() bool { return b.process != nil && !b.process.ended() }
+func (b *base) Running() bool { return b.process != nil && !b.process.Ended() }
 
 // PID implements Host.
 func (b *base) PID() int {
 	if b.process == nil {
 		return 0
 	}
-	return b.process.cmd.Process.Pid
+	return b.process.Cmd.Process.Pid
 }
 
 // writeConf writes the configuration. A host that runs reads the file again that it was started with.
@@ -195,5 +195,5 @@ func (b *base) terminate(ctx context.Context) (Exit, error) {
 
 // diedEarly is the error for a host that ended when nobody asked it to.
 func (b *base) diedEarly(doing string) error {
-	return fmt.Errorf("%s: it has ended by itself: %w; its last lines:\n%s", doing, errors.Join(errNotRunning, b.process.err), b.log.Tail(logTail))
+	return fmt.Errorf("%s: it has ended by itself: %w; its last lines:\n%s", doing, errors.Join(errNotRunning, b.process.Err), b.log.Tail(logTail))
 }
